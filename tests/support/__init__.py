@@ -1,1 +1,1 @@
-"""What several test files share: skills on disk, and clients that say exactly what a test wants said."""
+"""Helpers shared by several test files: skills on disk, test servers, and clients that send exact bytes."""

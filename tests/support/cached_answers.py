@@ -46,7 +46,7 @@ class CountingCache(ResponseCache):
 
 
 class PipeClient:
-    """A client of a server on pipes. It sends the very bytes that a test wants sent."""
+    """A client of a stdio server. It sends the exact bytes that a test specifies."""
 
     def __init__(
         self, portal: BlockingPortal, server: Server[Any], response_cache: ResponseCache | None

@@ -22,7 +22,7 @@ ERAS = ["legacy", "auto"]
 def skill(
     path: str, more: str = "", files: Mapping[str, Content] | None = None, body: str = "# Steps\n"
 ) -> MemorySkill:
-    """Return a skill at `path`. `more` stands in its frontmatter; a description unless it has its own."""
+    """Return a skill at `path`. `more` is added to its frontmatter, with a default description."""
     name = path.rpartition("/")[2]
     described = "" if "description:" in more else f"description: Does {name}.\n"
     main = f"---\nname: {name}\n{described}{more}---\n\n{body}"
@@ -54,7 +54,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 async def refusal(client: Client, tool: str, arguments: dict[str, Any]) -> str:
-    """Return what the model is told when a tool refuses."""
+    """Return the error text that the model gets when a tool refuses."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error is True
     return text_of(result)

@@ -23,7 +23,7 @@ def cli(capsysbinary: pytest.CaptureFixture[bytes]) -> Cli:
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The settings of whoever runs the tests change nothing."""
+    """Isolate the tests from the settings of the user who runs them."""
     for variable in [name for name in os.environ if name.startswith("SKILLWIRE_")]:
         monkeypatch.delenv(variable)
     for variable in (
@@ -58,7 +58,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a folder `good` in it that nobody can find fault with."""
+    """The current folder, which contains a valid skill folder `good`."""
     monkeypatch.chdir(tmp_path)
     write_skill(tmp_path / "good", "refunds")
     write_skill(tmp_path / "good", "returns")

@@ -47,7 +47,7 @@ def check(raw: Mapping[str, Any], **where: Any) -> CheckedSkill:
 
 
 def repository(**depends_on: list[str]) -> Repository:
-    """Return skills that depend on each other as told, `_` for `-`."""
+    """Return skills with these dependencies. `_` in a keyword stands for `-`."""
     names = [name.replace("_", "-") for name in depends_on]
     raws = {
         name: frontmatter(name, block(name, depends_on=needed))
@@ -98,7 +98,7 @@ def skill_md(raw: Mapping[str, Any], body: str = "# Steps\n") -> bytes:
 def write_contract_skill(
     root: Path, path: str, inner: Mapping[str, Any] | None = None, body: str = "# Steps\n", **fields: Any
 ) -> Path:
-    """Write a skill that keeps the contract, but for what is told; return its folder."""
+    """Write a skill that satisfies the contract, except for the given changes. Return its folder."""
     folder = root / path
     write(folder, {"SKILL.md": skill_md(frontmatter(folder.name, inner, **fields), body)})
     return folder
@@ -130,7 +130,7 @@ ODD = ["when_to_use", "model", "hooks", "paths", "effort", "my-own-field", "argu
 
 @st.composite
 def sound_frontmatters(draw: st.DrawFn, extra: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
-    """Frontmatters without a hard error, with fields that nobody knows and scalars in `metadata`."""
+    """Frontmatters without errors, with unknown fields and scalars in `metadata`."""
     name = draw(NAMES)
     references = draw(st.dictionaries(NAMES, st.sampled_from([POLICY, "references/a/b.md"]), max_size=2))
     uris = [f"resource://skills/{name}/references/{each}" for each in references]

@@ -1,4 +1,4 @@
-"""A server with live skills on loopback, and clients that say exactly what a test wants said."""
+"""A server with live skills on loopback, and clients that send exactly what a test specifies."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A server on another port of this host that notes every credential which browsers send it."""
+"""A server on another port of this host that records every credential that browsers send it."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

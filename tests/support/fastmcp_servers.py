@@ -1,4 +1,4 @@
-"""FastMCP servers of somebody, and clients that look at all that they have."""
+"""Third-party FastMCP servers, and clients that list everything they offer."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from skillwire.host.dialects.client import ask
 
 
 def fastmcp_server(name: str = "host") -> FastMCP[Any]:
-    """Return somebody's server, with one of everything."""
+    """Return a third-party server with one of each feature."""
     server: FastMCP[Any] = FastMCP(name, instructions="Be kind.", list_page_size=3)
 
     @server.tool

@@ -42,11 +42,11 @@ def mirror(
     *,
     token: str | None = None,
     entries: int = Limits().entries,
-    most_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_BYTES,
 ) -> GitFetcher:
-    """Return a mirror of a repository. `rest` stands after its URL."""
+    """Return a fetcher of a repository. `rest` is appended to its URL."""
     repository = Repository.parse(f"git+{server.url}/{origin.folder.name}{rest}")
-    return GitFetcher(repository, cache, token, limits=Limits(entries=entries), most_bytes=most_bytes)
+    return GitFetcher(repository, cache, token, limits=Limits(entries=entries), max_bytes=max_bytes)
 
 
 async def scanned(served: GitFetcher) -> Scan:

@@ -1,4 +1,4 @@
-"""Repositories made by git itself, on a server that speaks git's protocol, and misbehaves when told to."""
+"""Real git repositories on a server that speaks git's protocol and misbehaves on request."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ _PLAIN = {
 
 
 def git(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> str:
-    """Run git as nobody in particular; return what it prints."""
+    """Run git with a neutral identity. Return its output."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ran = subprocess.run(
         ["git", "-c", "init.defaultBranch=main", *arguments],
@@ -39,7 +39,7 @@ def git(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None)
 
 
 class Origin:
-    """A repository that somebody works in, and that others fetch from."""
+    """A repository with a working tree, from which the tests fetch."""
 
     def __init__(self, folder: Path, *, object_format: str = "sha1") -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Hosts of scripted servers in this process, and somebody who is asked."""
+"""Hosts of scripted servers in this process, and a person who answers their questions."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,7 +15,7 @@ from tests.support.scripted import ScriptedServer
 
 @dataclass
 class Person:
-    """Says the same to everything, unless told otherwise, and remembers what was asked."""
+    """Gives the same answer to every question, unless configured otherwise, and records the questions."""
 
     answer: Answer = Answer.ONCE
     asked: list[Request] = field(default_factory=list[Request])
@@ -51,7 +51,7 @@ async def open_host(
     /,
     **servers: ScriptedServer,
 ) -> AsyncGenerator[Host]:
-    """Yield a host that has looked at these servers, each under its label."""
+    """Yield a host that has listed the skills of these servers, each under its label."""
     async with AsyncExitStack() as stack:
         sources: list[ServerSource] = []
         for label, script in servers.items():

@@ -1,4 +1,4 @@
-"""Clients that listen: what a server tells them, in the same words on both eras."""
+"""Clients that receive notifications, in the same form for both protocol eras."""
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ LISTS = ("tools", "prompts", "resources")
 
 
 class NotificationLog:
-    """Collects what a client was told: `tools`, `prompts`, `resources`, or the URI that was updated."""
+    """Collects notifications: `tools`, `prompts`, `resources`, or the URI that was updated."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
@@ -80,7 +80,7 @@ class NotificationLog:
 async def listening(
     server: Any, mode: Any, uris: Collection[str] = ()
 ) -> AsyncGenerator[tuple[Client, NotificationLog]]:
-    """Yield a connected client that wants to hear of every list and of `uris`, and what it hears."""
+    """Yield a client that subscribes to all lists and to `uris`, with the notifications it receives."""
     heard = NotificationLog()
     # On 2026-07-28 the client hands its notifications to both; one of them is enough.
     handler = heard.handle if mode == "legacy" else None

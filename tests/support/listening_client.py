@@ -1,4 +1,4 @@
-"""Clients that wait to be told of a change, each in the way of its protocol version."""
+"""Clients that wait for a notification of a change, in the way of their protocol version."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -12,7 +12,7 @@ PATIENCE = 20.0
 
 
 class ListeningClient:
-    """A client, and whether it was told that the list of resources is another."""
+    """A client, and whether it was notified that the list of resources changed."""
 
     def __init__(self, client: Client, heard: anyio.Event) -> None:
         self.client = client
@@ -27,7 +27,7 @@ class ListeningClient:
 async def listening_client(
     connect: Callable[..., AbstractAsyncContextManager[Client]], mode: Any
 ) -> AsyncGenerator[ListeningClient]:
-    """Yield a client that hears of changes. `connect` takes the arguments of `Client` behind the server."""
+    """Yield a client that receives changes. `connect` takes the arguments of `Client` after the server."""
     heard, listening = anyio.Event(), anyio.Event()
 
     async def on_message(message: Any) -> None:

@@ -1,4 +1,4 @@
-"""A server whose two surfaces do not agree: a double for whoever compares them.
+"""A server whose resources and prompts do not agree: a test double for code that compares them.
 
 python -m tests.support.lying_surfaces LIE    serves over stdio
 """

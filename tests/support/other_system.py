@@ -1,4 +1,4 @@
-"""Runs a program as another operating system would: without what Linux has and that system does not.
+"""Runs a program as on another operating system: without what Linux has and that system lacks.
 
 other_system.py windows|macos PROGRAM [ARGUMENT…]
 

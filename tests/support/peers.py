@@ -1,4 +1,4 @@
-"""Clients without an SDK: they send the very bytes that a test wants sent, and show what comes back."""
+"""Clients without an SDK: they send the exact bytes that a test specifies, and return the answers."""
 
 import json
 import queue

@@ -1,4 +1,4 @@
-"""Skills as somebody's server lists them, made from their files."""
+"""Skills as another server lists them, made from their files."""
 
 from collections.abc import Mapping
 

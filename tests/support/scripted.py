@@ -1,4 +1,4 @@
-"""A server that says exactly what a test wants it to say, honest or not."""
+"""A server that answers exactly as a test specifies, honestly or not."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""A web site of our own on loopback: real HTTP, and every trick that a publisher can play."""
+"""A test web site on loopback: real HTTP, and every kind of misbehaviour a web source can show."""
 
 import sys
 import threading
@@ -28,7 +28,7 @@ OLDER = f"/{LEGACY_WELL_KNOWN_FOLDER}/"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody asked the site for."""
+    """A request that the site received."""
 
     path: str
     headers: Mapping[str, str]

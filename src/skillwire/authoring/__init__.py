@@ -1,1 +1,1 @@
-"""Skills written in code: immutable values, checked where they are made."""
+"""Skills written in code: immutable values that are checked when they are created."""

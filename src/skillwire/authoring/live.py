@@ -1,4 +1,4 @@
-"""A skill whose text is made when somebody reads it."""
+"""`LiveSkill`: a skill whose text is made whenever it is read."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -20,42 +20,46 @@ from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.frontmatter.writer import write_frontmatter
 
 DEFAULT_TIMEOUT = 30.0
-"""Seconds that a function has to make the text."""
+"""Default seconds that a function has to make the text."""
 Text: TypeAlias = str | bytes | None
-"""A whole `SKILL.md`, or one without its frontmatter; None if there is no such skill."""
+"""A `SKILL.md`, with or without its frontmatter; None if there is no such skill."""
 Values: TypeAlias = Sequence[str] | Callable[[str], Sequence[str] | Awaitable[Sequence[str]]]
-"""All values of a parameter; or a function from what somebody has typed to values that come to mind."""
+"""All values of a parameter, or a function that takes the text typed so far and returns suggestions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkillRequest:
-    """What a live skill is asked for: its URI, and the parameters in its path."""
+    """A request to read a live skill."""
 
     uri: str
+    """The URI that is read."""
     params: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The values of the parameters in the path."""
 
 
 Resolver: TypeAlias = Callable[[SkillRequest], Text | Awaitable[Text]] | Callable[[], Text | Awaitable[Text]]
-"""Makes the text of a skill, from a request or from nothing. A plain function runs in a thread of its own."""
+"""Makes the text of a skill, with or without the request as argument. A sync function runs in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSkill:
     """A skill whose text is made by a function whenever it is read.
 
-    With parameters in the path, as in `docs/{product}/guide`, it is a skill for each way to fill them in,
-    and none of those is listed. Raises `InvalidValueError` for one that cannot be.
+    With parameters in the path, as in `docs/{product}/guide`, there is one skill for each set of values.
+    These skills can be read, but are not listed. Raises `InvalidValueError` if a field is invalid.
     """
 
     path: str
     resolver: Resolver = field(repr=False)
     description: str = field(kw_only=True)
     frontmatter: Mapping[str, Json] = field(default_factory=dict[str, Json], kw_only=True)
-    """Further fields. Name and description stand elsewhere."""
+    """Further fields of the frontmatter, besides `name` and `description`."""
     values: Mapping[str, Values] = field(default_factory=dict[str, Values], kw_only=True)
+    """Values for completion, by the name of the parameter."""
     timeout: float = field(default=DEFAULT_TIMEOUT, kw_only=True)
+    """Seconds that the function has to make the text."""
     document: SkillDocument = field(init=False, repr=False, compare=False)
-    """What its frontmatter says. For one with parameters, as if each were its own name."""
+    """The parsed frontmatter. With parameters, their names stand for their values."""
 
     def __post_init__(self) -> None:
         check_live_path(self.path)
@@ -68,22 +72,23 @@ class LiveSkill:
         where = f"{self.path}/{SKILL_FILE}"
         try:
             written = write_frontmatter(self.fields(name, self.description)).encode()
-        except ValueError as error:  # half a character, or a number without end
+        except ValueError as error:  # a lone surrogate, or a number that is not finite
             raise InvalidValueError(
-                "the frontmatter of", self.path, f"is no YAML: {error}", "mend it"
+                "the frontmatter of", self.path, f"cannot be written as YAML: {error}", "fix it"
             ) from error
         document = read_document(written, where, name)
         if not document.is_servable:
             problem = document.problems[0]
-            raise InvalidValueError("the skill", self.path, f"cannot be: {problem.message}", problem.hint)
+            raise InvalidValueError("the skill", self.path, f"is invalid: {problem.message}", problem.hint)
         object.__setattr__(self, "document", document)
 
     def fields(self, name: str, description: str) -> dict[str, Json]:
-        """Return the frontmatter of a skill of this name."""
+        """Return the frontmatter for this name and description."""
         return {"name": name, "description": description, **self.frontmatter}
 
     @property
     def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters in the path."""
         return parse_parameters(self.path)
 
     @property
@@ -92,19 +97,23 @@ class LiveSkill:
 
     @property
     def uri(self) -> str:
-        """The URI of its `SKILL.md`; for one with parameters, none that can be read."""
+        """The URI of its `SKILL.md`. With parameters, it cannot be read."""
         return file_uri(root_uri(self.path.split("/")), SKILL_FILE)
 
     def uris(self) -> Iterator[str]:
+        """Yield the URI of its only file."""
         yield self.uri
 
 
-def description_of(function: Callable[..., object], path: str, given: str | None) -> str:
-    """Return what a function's skill is for: what was said, else the first paragraph of its docstring."""
-    if given is not None:
-        return given
+def description_of(function: Callable[..., object], path: str, description: str | None) -> str:
+    """Return `description`, or the first paragraph of the function's docstring if it is None.
+
+    Raises `InvalidValueError` if there is neither.
+    """
+    if description is not None:
+        return description
     paragraph = (inspect.getdoc(function) or "").partition("\n\n")[0]
     if not paragraph:
-        fix = "say when to use it: `description=…`, or a docstring"
+        fix = "say when to use it, with `description=…` or a docstring"
         raise InvalidValueError("the skill", path, "has no description", fix)
     return " ".join(paragraph.split())

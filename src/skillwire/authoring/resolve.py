@@ -1,4 +1,4 @@
-"""Call an author's function for a text, within limits, and check it against the listing."""
+"""Call the function of a live skill, within limits, and check the text it makes."""
 
 import asyncio
 import inspect
@@ -26,25 +26,27 @@ from skillwire.frontmatter.writer import write_frontmatter
 from skillwire.safe_text import quoted
 
 MAX_THREADS = 64
-"""Functions that run at once. A function that never ends keeps one of these places for ever."""
+"""Functions that run at the same time. A function that never ends occupies one of these threads forever."""
 
 
 @dataclass(slots=True)
 class _Outcome:
+    """The result of a function that runs in a thread."""
+
     done: anyio.Event = field(default_factory=anyio.Event)
     value: Any = None
     error: BaseException | None = None
 
 
 class FunctionThreads:
-    """Runs functions beside the event loop. Not where the transports have their threads: those never wait."""
+    """Runs functions in threads of its own, so that slow functions never delay the transports."""
 
-    def __init__(self, most: int = MAX_THREADS) -> None:
-        self._free = threading.Semaphore(most)
-        self._gone: set[anyio.Event] = set()
+    def __init__(self, max_threads: int = MAX_THREADS) -> None:
+        self._free = threading.Semaphore(max_threads)
+        self._waiting: set[anyio.Event] = set()
 
     async def run(self, function: Callable[[], Any]) -> Any:
-        """Return what a function returns, or raise what it raises. If we are cancelled, it is left alone."""
+        """Call a function in a thread, and return or raise its result. Cancellation does not stop it."""
         while not self._free.acquire(blocking=False):
             await self._wait_for_slot()
         outcome, token = _Outcome(), anyio.lowlevel.current_token()
@@ -52,14 +54,14 @@ class FunctionThreads:
         def work() -> None:
             try:
                 outcome.value = function()
-            except BaseException as error:  # noqa: BLE001 - whoever waits for it decides
+            except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
                 outcome.error = error
             finally:
                 self._free.release()
-                with suppress(anyio.RunFinishedError):  # nobody waits any more
+                with suppress(anyio.RunFinishedError):  # the event loop has ended
                     anyio.from_thread.run_sync(self._notify, outcome.done, token=token)
 
-        # A daemon: a function that does not end must not keep the program from ending.
+        # A daemon thread, so that a function that never ends does not keep the program running.
         threading.Thread(target=work, daemon=True, name="skillwire-resolver").start()
         await outcome.done.wait()
         if outcome.error is not None:
@@ -67,18 +69,18 @@ class FunctionThreads:
         return outcome.value
 
     async def _wait_for_slot(self) -> None:
-        """Wait until some function has ended."""
-        gone = anyio.Event()
-        self._gone.add(gone)
+        """Wait until a function has ended."""
+        ended = anyio.Event()
+        self._waiting.add(ended)
         try:
-            await gone.wait()
+            await ended.wait()
         finally:
-            self._gone.discard(gone)
+            self._waiting.discard(ended)
 
     def _notify(self, done: anyio.Event) -> None:
         done.set()
-        for waiting in tuple(self._gone):
-            waiting.set()
+        for ended in tuple(self._waiting):
+            ended.set()
 
 
 _log = logging.getLogger(__name__)
@@ -89,27 +91,27 @@ _THREADS = FunctionThreads()
 async def resolve(
     skill: LiveSkill, request: SkillRequest, listed: Mapping[str, Json], limits: Limits
 ) -> bytes:
-    """Return the `SKILL.md` that the function of `skill` makes, with the frontmatter that was listed.
+    """Return the `SKILL.md` that the function of `skill` makes. Its frontmatter is the `listed` one.
 
-    Raises `SourceError` where the function fails, takes too long or says something else than the listing,
-    and `NotServedError` where it says that there is no such skill.
+    Raises `SourceError` if the function fails, takes too long, or returns a different frontmatter. Raises
+    `NotServedError` if the function returns None: there is no such skill.
     """
-    with anyio.move_on_after(skill.timeout) as bound:
+    with anyio.move_on_after(skill.timeout) as scope:
         made = await _call_resolver(skill, request)
         return _document(_as_bytes(made, request), request, listed, limits)
-    assert bound.cancelled_caught, "nothing else ends it early"
+    assert scope.cancelled_caught, "only the timeout ends it without a result"
     raise SourceError(f"the text of {quoted(request.uri)} was not made within {skill.timeout:g} s")
 
 
 async def _call_resolver(skill: LiveSkill, request: SkillRequest) -> object:
-    """Return what the author's function returns. Whatever it raises is its own trouble, and nobody else's."""
+    """Return what the author's function returns. Raises `SourceError` for anything that it raises."""
     try:
         return await (
             _call(skill.resolver, request) if accepts_arguments(skill.resolver, 1) else _call(skill.resolver)
         )
     except asyncio.CancelledError as error:
         if (task := asyncio.current_task()) is None or task.cancelling():
-            raise  # we are cancelled, and not something that the function waited for
+            raise  # this task was cancelled, not something that the function awaited
         raise _resolver_error(request) from error
     except (Exception, SystemExit) as error:
         raise _resolver_error(request) from error
@@ -117,17 +119,17 @@ async def _call_resolver(skill: LiveSkill, request: SkillRequest) -> object:
 
 def _resolver_error(request: SkillRequest) -> SourceError:
     _log.exception("the function that makes %s failed", quoted(request.uri))
-    return SourceError(f"the function that makes {quoted(request.uri)} failed; the server's log says more")
+    return SourceError(f"the function that makes {quoted(request.uri)} failed; see the server's log")
 
 
 def make_suggester(values: Callable[[str], object]) -> Suggest:
-    """Return the function behind a parameter, made safe to ask."""
+    """Return a completion function for a parameter that never fails and takes at most 5 seconds."""
 
     async def suggest(typed: str) -> Sequence[str]:
         try:
             with anyio.fail_after(5):
                 return list(await _call(values, typed))
-        except Exception:  # noqa: BLE001 - somebody's code: without it, there are no suggestions
+        except Exception:  # noqa: BLE001 - the author's code: if it fails, there are no suggestions
             _log.exception("the function that completes a parameter failed")
             return ()
 
@@ -135,7 +137,7 @@ def make_suggester(values: Callable[[str], object]) -> Suggest:
 
 
 async def _call(function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a function of either kind. A plain one runs in a thread, and is left alone there if it is late."""
+    """Call a sync or async function. A sync function runs in a thread, and runs on there after a timeout."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
     made = await _THREADS.run(partial(function, *arguments))
@@ -151,16 +153,20 @@ def _as_bytes(made: object, request: SkillRequest) -> bytes:
             try:
                 return text.encode()
             except UnicodeEncodeError as error:
-                raise SourceError(f"the text of {quoted(request.uri)} holds half a character") from error
+                raise SourceError(
+                    f"the text of {quoted(request.uri)} holds half of a surrogate pair"
+                ) from error
         case bytes():
             return text
         case _:
             kind = type(made).__name__
-            raise SourceError(f"the function that makes {quoted(request.uri)} returned {kind}, and no text")
+            raise SourceError(
+                f"the function that makes {quoted(request.uri)} returned {kind} instead of text"
+            )
 
 
 def _document(made: bytes, request: SkillRequest, listed: Mapping[str, Json], limits: Limits) -> bytes:
-    """Return `made` with its frontmatter. A host refuses one that is not what was listed (H13)."""
+    """Return `made` with the listed frontmatter: a host refuses any other (H13). Raises `SourceError`."""
     if len(made) > limits.bytes:
         raise SourceError(
             f"the text of {quoted(request.uri)} has {len(made):,} bytes; the limit is {limits.bytes:,}"
@@ -179,5 +185,5 @@ def _document(made: bytes, request: SkillRequest, listed: Mapping[str, Json], li
             missing | {key for key in found.keys() & listed.keys() if not json_equal(found[key], listed[key])}
         )
         differing = ", ".join(fields)
-        raise SourceError(f"the text of {quoted(request.uri)} has another {differing} than the listing")
+        raise SourceError(f"in the text of {quoted(request.uri)}, {differing} is not as listed")
     return made

@@ -1,4 +1,4 @@
-"""A skill as a value: its `SKILL.md`, its path, the files beside it, or a folder read from disk."""
+"""`Skill`: a skill written in code or read from a folder."""
 
 import inspect
 import os
@@ -29,7 +29,10 @@ DOCUMENT_TYPE = MARKDOWN
 
 
 def caller_folder() -> Path:
-    """Return the folder of the file whose code called our caller; where there is none, the current one."""
+    """Return the folder of the source file that called the caller of this function.
+
+    If that code is not in a file, return the current folder.
+    """
     frame = inspect.currentframe()
     for _ in range(2):
         frame = frame and frame.f_back
@@ -37,7 +40,7 @@ def caller_folder() -> Path:
 
 
 def function_folder(function: Callable[..., object]) -> Path:
-    """Return the folder of the file that defines a function."""
+    """Return the folder of the source file that defines a function."""
     return _folder_of(getattr(function, "__globals__", {}))
 
 
@@ -47,25 +50,25 @@ def _folder_of(names: dict[str, object]) -> Path:
 
 
 def returns_path(function: Callable[..., object]) -> bool:
-    """Whether a function says that it returns a path: then its skill is a folder.
+    """Whether a function is annotated to return a path: then its skill is a folder.
 
-    Raises `InvalidValueError` if it says that it returns a path or something else.
+    Raises `InvalidValueError` if it is annotated to return a path or something else.
     """
     annotation = _return_annotation(function)
     if _is_path(annotation):
         return True
     if _mentions_path(annotation):
         name = getattr(function, "__name__", repr(function))
-        fix = "write `-> Path` for a folder that is always there, or return a text"
+        fix = "write `-> Path` for a folder that always exists, or return text"
         raise InvalidValueError("the function", name, "may return a path, or something else", fix)
     return False
 
 
 def _return_annotation(function: Callable[..., object]) -> object:
-    """Return what a function is annotated to return: as text, where that means nothing here."""
+    """Return the return annotation of a function: as a string, if it cannot be evaluated."""
     try:
         return get_type_hints(function).get("return")
-    except Exception:  # noqa: BLE001 - somebody's names, which may be known to type checkers only
+    except Exception:  # noqa: BLE001 - the names may be imported for type checkers only
         return getattr(function, "__annotations__", {}).get("return")
 
 
@@ -86,19 +89,19 @@ def folder_skill(folder: Path) -> SkillContents:
     try:
         return read_skill_contents(folder)
     except BrokenSkillError as error:
-        told = "; ".join(f"{problem}, {problem.hint}" for problem in error.problems)
-        fix = f"`skillwire check {folder}` shows it, too"
+        problems = "; ".join(f"{problem}, {problem.hint}" for problem in error.problems)
+        fix = f"see also `skillwire check {folder}`"
         raise InvalidValueError(
-            "the folder", str(folder), f"is no skill that can be served: {told}", fix
+            "the folder", str(folder), f"is not a skill that can be served: {problems}", fix
         ) from error
     except SourceError as error:
-        fix = "a relative path is relative to the file that names it"
-        raise InvalidValueError("the folder", str(folder), f"is no skill: {error}", fix) from error
+        fix = "a relative path is relative to the source file that contains it"
+        raise InvalidValueError("the folder", str(folder), f"is not a skill: {error}", fix) from error
 
 
 @dataclass(frozen=True, slots=True)
 class SkillReference:
-    """A file beside a `SKILL.md`: its relative path, its MIME type, and what is in it."""
+    """A file beside a `SKILL.md`. Raises `InvalidValueError` if a field is invalid."""
 
     path: str
     mime_type: str
@@ -111,25 +114,27 @@ class SkillReference:
 
     @property
     def content(self) -> bytes:
+        """The bytes of the file."""
         return _bytes(self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill in code. `body` is the whole `SKILL.md`, frontmatter included, and is served verbatim.
+    """A skill in code. `body` is the whole `SKILL.md`, including the frontmatter, and is served verbatim.
 
-    Each `with_…` returns another skill. Raises `InvalidValueError` for one that cannot be.
+    Each `with_…` method returns a new skill. Raises `InvalidValueError` if a field is invalid.
     """
 
     name: str
     body: str | bytes = field(repr=False)
     path: str = field(default="", kw_only=True)
-    """The skill path: the name, unless `with_path` says otherwise."""
+    """The skill path, which ends in the name. Defaults to the name."""
     shown_as: str | None = field(default=None, kw_only=True)
-    """What `with_description` says. The frontmatter stays as it is."""
+    """The description set with `with_description`. The frontmatter is not changed."""
     references: tuple[SkillReference, ...] = field(default=(), kw_only=True)
+    """The files beside the `SKILL.md`."""
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, repr=False, compare=False)
-    """What `from_dir` had to leave out."""
+    """One warning for each file that `from_dir` had to leave out."""
     document: SkillDocument = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -144,10 +149,10 @@ class Skill:
 
     @classmethod
     def from_dir(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the skill in a folder, every file of it, as it is now.
+        """Read the skill in a folder, with all its files. Later changes to the folder have no effect.
 
-        A relative path is relative to the file that makes this call. Raises `InvalidValueError`, naming
-        everything that is wrong.
+        A relative path is relative to the source file that calls this method. Raises `InvalidValueError`,
+        which lists every problem.
         """
         found = folder_skill(caller_folder() / path)
         main, *others = found.files.items()
@@ -155,16 +160,16 @@ class Skill:
         return cls(found.name, main[1].content, references=tuple(references), warnings=found.problems)
 
     def with_path(self, path: str) -> Self:
-        """Return the skill at another path, which ends in its name."""
+        """Return the skill at another path, which must end in its name."""
         check_skill_path(path, self.name)
         return replace(self, path=path)
 
     def with_description(self, description: str) -> Self:
-        """Return the skill under another description, for prompts and lists that people and models read."""
+        """Return the skill with another description for prompts and lists. The frontmatter is not changed."""
         return replace(self, shown_as=description)
 
     def with_reference(self, path: str, mime_type: str, body: str | bytes) -> Self:
-        """Return the skill with one more file, behind those that it has."""
+        """Return the skill with one more file, after those that it has."""
         return replace(self, references=(*self.references, SkillReference(path, mime_type, body)))
 
     @property
@@ -174,6 +179,7 @@ class Skill:
 
     @property
     def description(self) -> str:
+        """The description for prompts and lists; by default that of the frontmatter."""
         if self.shown_as is not None:
             return self.shown_as
         found = (self.document.frontmatter or {}).get("description")
@@ -185,14 +191,14 @@ class Skill:
         return file_uri(self._root, SKILL_FILE)
 
     def uris(self) -> Iterator[str]:
-        """Yield the URI of every file, that of the `SKILL.md` first."""
+        """Yield the URI of every file, `SKILL.md` first."""
         yield self.uri
         yield from (file_uri(self._root, reference.path) for reference in self.references)
 
     def prompt_text(self) -> str:
-        """Return all of the skill as one text: its document, then each reference behind a line with its path.
+        """Return the skill as one text: its document, then each reference after a line with its path.
 
-        Raises `InvalidValueError` for a file that is not text.
+        Raises `InvalidValueError` if a file is not text.
         """
         for path, content in [(SKILL_FILE, self.content), *self._contents()]:
             _check_text(path, content)
@@ -208,7 +214,7 @@ class Skill:
     def _check_frontmatter(self) -> None:
         found = (self.document.frontmatter or {}).get("name")
         if found is not None and found != self.name:
-            fix = f"write `name: {self.name}`, or call the skill as its document does"
+            fix = f"write `name: {self.name}`, or give the skill the name in its document"
             raise InvalidValueError("the name", str(found), f"in the frontmatter is not `{self.name}`", fix)
 
 
@@ -218,15 +224,15 @@ def _bytes(body: str | bytes) -> bytes:
     try:
         return body.encode()
     except UnicodeEncodeError as error:
-        rule = "holds half a character, which no file can"
-        raise InvalidValueError("the text", body, rule, "give it as bytes, or mend it") from error
+        rule = "holds half of a surrogate pair, which cannot be encoded"
+        raise InvalidValueError("the text", body, rule, "pass it as bytes, or fix it") from error
 
 
 def _check_text(path: str, content: bytes) -> None:
     try:
         content.decode()
     except UnicodeDecodeError as error:
-        rule = "is not UTF-8 text, and a prompt is nothing but text"
+        rule = "is not UTF-8 text, and a prompt can only contain text"
         raise InvalidValueError(
-            "the file", path, rule, "leave the prompt out, or make the file text"
+            "the file", path, rule, "omit the prompt, or make the file a text file"
         ) from error

@@ -1,4 +1,4 @@
-"""Several skills together: conflicts between them, and folders named by a function."""
+"""`Skills`: a collection of skills, checked for conflicts; and skills whose folder a function returns."""
 
 import inspect
 import os
@@ -20,22 +20,22 @@ AuthoredSkill: TypeAlias = Skill | LiveSkill
 
 
 def find_overlaps(skills: Iterable[AuthoredSkill]) -> Iterator[str]:
-    """Yield what is wrong with each pattern that is never reached, or that leads into another's folder."""
-    every = list(skills)
-    patterns = [each for each in every if isinstance(each, LiveSkill) and each.parameters]
+    """Yield a message for each pattern that is never reached, or that matches paths inside another skill."""
+    all_skills = list(skills)
+    patterns = [each for each in all_skills if isinstance(each, LiveSkill) and each.parameters]
     for first, second in combinations(patterns, 2):
         if first.path == second.path:
-            continue  # an address that is taken twice
+            continue  # reported as a URI that is used twice
         if _shape(first) == _shape(second):
             yield f"{quoted(second.path)} is {quoted(first.path)} with another name for a parameter"
         elif _covers(first, second):
-            yield f"{quoted(second.path)} is never reached behind {quoted(first.path)}"
-    for outer in (each for each in every if isinstance(each, Skill)):
+            yield f"{quoted(second.path)} is never reached, because {quoted(first.path)} comes first"
+    for outer in (each for each in all_skills if isinstance(each, Skill)):
         for inner in patterns:
             if _reaches_below(inner, outer.path):
                 yield (
-                    f"{quoted(inner.path)} stands below {quoted(outer.path)}, which lists all its files, "
-                    "and nobody can list those"
+                    f"{quoted(inner.path)} is below {quoted(outer.path)}, which must list all its files, "
+                    "but skills with parameters cannot be listed"
                 )
 
 
@@ -44,7 +44,7 @@ def _shape(skill: LiveSkill) -> list[str]:
 
 
 def _covers(first: LiveSkill, second: LiveSkill) -> bool:
-    """Whether every path of `second` is one of `first`, which is asked before it."""
+    """Whether `first`, which is tried before `second`, matches every path of `second`."""
     ours, theirs = first.path.split("/"), second.path.split("/")
     return len(ours) == len(theirs) and all(
         _takes_all(first, part, _possible(second, other)) for part, other in zip(ours, theirs, strict=True)
@@ -52,7 +52,7 @@ def _covers(first: LiveSkill, second: LiveSkill) -> bool:
 
 
 def _reaches_below(pattern: LiveSkill, path: str) -> bool:
-    """Whether there is a way to fill in a pattern that leads below `path`."""
+    """Whether some values of the parameters give a path below `path`."""
     parts, above = pattern.path.split("/"), path.split("/")
     return len(parts) > len(above) and all(
         _takes_all(pattern, part, [segment]) for part, segment in zip(parts, above, strict=False)
@@ -60,7 +60,7 @@ def _reaches_below(pattern: LiveSkill, path: str) -> bool:
 
 
 def _possible(skill: LiveSkill, part: str) -> Sequence[str] | None:
-    """Return what can stand for a part of a path, or None if much can."""
+    """Return the values that a segment of the path can have, or None if they are not known."""
     if (name := parse_parameter(part)) is None:
         return [part]
     known = skill.values.get(name)
@@ -68,6 +68,7 @@ def _possible(skill: LiveSkill, part: str) -> Sequence[str] | None:
 
 
 def _takes_all(skill: LiveSkill, part: str, segments: Sequence[str] | None) -> bool:
+    """Whether a segment of the path matches all of `segments`; None stands for any value."""
     own = _possible(skill, part)
     if own is not None:
         return segments is not None and set(segments) <= set(own)
@@ -80,10 +81,13 @@ class Skills:
 
     skills: tuple[AuthoredSkill, ...] = ()
     prompts: Mapping[str, Skill] = field(default_factory=dict[str, Skill])
-    """By the name of the prompt."""
+    """Skills that are also prompts, by the name of the prompt."""
 
     def add(self, *skills: AuthoredSkill, prompt: str | None = None) -> Self:
-        """Return the collection with these skills behind the others; with `prompt`, one that is both."""
+        """Return a collection with these skills added at the end.
+
+        With `prompt`, the one skill is also available as a prompt of that name. Raises `InvalidValueError`.
+        """
         for each in skills:
             _check_is_skill(each)
         added = replace(self, skills=(*self.skills, *skills))
@@ -91,48 +95,48 @@ class Skills:
             return added
         match skills:
             case [Skill() as skill]:
-                skill.prompt_text()  # what cannot be a prompt is refused here, and not when it is asked for
+                skill.prompt_text()  # raises now, and not when the prompt is requested
             case [LiveSkill()]:
-                fix = "return the same text from a prompt of your own"
-                raise InvalidValueError(
-                    "the prompt", prompt, "is for a skill that never has the same text", fix
-                )
+                fix = "write a prompt that returns the same text"
+                raise InvalidValueError("the prompt", prompt, "cannot be made from a live skill", fix)
             case _:
-                fix = "add its skill in a call of its own"
+                fix = "add that skill in a separate call"
                 raise InvalidValueError("the prompt", prompt, "is for one skill", fix)
         if not prompt:
             raise InvalidValueError("the prompt", prompt, "has no name", "name it as in `start_refund`")
         if prompt in self.prompts:
-            fix = "give each prompt a name of its own"
-            raise InvalidValueError("the prompt", prompt, "is there already", fix)
+            fix = "give each prompt a different name"
+            raise InvalidValueError("the prompt", prompt, "already exists", fix)
         return replace(added, prompts={**self.prompts, prompt: skill})
 
     def merge(self, other: "Skills") -> Self:
-        """Return the collection with everything of another behind it."""
+        """Return a collection with everything in `other` added at the end. Raises `InvalidValueError`."""
         merged = replace(self, skills=(*self.skills, *other.skills))
         shared = sorted(self.prompts.keys() & other.prompts.keys())
         if shared:
-            fix = "give each prompt a name of its own"
+            fix = "give each prompt a different name"
             raise InvalidValueError("the prompt", shared[0], "is in both collections", fix)
         return replace(merged, prompts={**self.prompts, **other.prompts})
 
     def check(self) -> None:
-        """Raise `ConflictError` if skills get in each other's way; it names every case."""
+        """Raise `ConflictError` if skills conflict. The message lists every conflict."""
         counted = Counter(uri for skill in self.skills for uri in skill.uris())
-        doubled = [quoted(uri) for uri, times in counted.items() if times > 1]
-        told: list[str] = []
-        if doubled:
-            are = "1 address is" if len(doubled) == 1 else f"{len(doubled)} addresses are"
-            told.append(f"{are} taken twice: {', '.join(doubled)}")
-        told += [
-            f"{quoted(inner.uri)} stands below {quoted(outer.uri)}, and content that is made when it is read "
-            "is in no list of files"
+        duplicates = [quoted(uri) for uri, times in counted.items() if times > 1]
+        conflicts: list[str] = []
+        if duplicates:
+            are = "1 URI is" if len(duplicates) == 1 else f"{len(duplicates)} URIs are"
+            conflicts.append(f"{are} used twice: {', '.join(duplicates)}")
+        conflicts += [
+            f"{quoted(inner.uri)} is below {quoted(outer.uri)}, and a live skill cannot be nested, "
+            "because it has no list of files"
             for outer, inner in _nested(self.skills)
             if isinstance(outer, LiveSkill) or isinstance(inner, LiveSkill)
         ]
-        told += find_overlaps(self.skills)
-        if told:
-            raise ConflictError(f"{'; '.join(told)}; move skills with `with_path` or by their path")
+        conflicts += find_overlaps(self.skills)
+        if conflicts:
+            raise ConflictError(
+                f"{'; '.join(conflicts)}; give skills other paths, for example with `with_path`"
+            )
 
     def __iter__(self) -> Iterator[AuthoredSkill]:
         return iter(self.skills)
@@ -142,23 +146,23 @@ class Skills:
 
 
 def _check_is_skill(value: object) -> None:
-    """Raise `InvalidValueError` if this is no skill, with what to write for the skills that are meant."""
+    """Raise `InvalidValueError` if this is not a skill, with a suggestion what to write instead."""
     match value:
         case Skill() | LiveSkill():
             return
         case Skills():
-            fix = "add all that it holds with `merge`"
+            fix = "add a collection with `merge`"
         case str() | os.PathLike():
             fix = "read a folder with `Skill.from_dir`"
         case list() | tuple() | set() | frozenset():
             fix = "write a `*` before it"
         case _:
-            fix = "make a `Skill` or a `LiveSkill` of it"
-    raise InvalidValueError("the value", repr(cast("object", value)), "is no skill", fix)
+            fix = "pass a `Skill` or a `LiveSkill`"
+    raise InvalidValueError("the value", repr(cast("object", value)), "is not a skill", fix)
 
 
 def _nested(skills: Iterable[AuthoredSkill]) -> Iterator[tuple[AuthoredSkill, AuthoredSkill]]:
-    """Yield each skill that stands below another, behind that one, where neither has parameters."""
+    """Yield each pair of an outer skill and one below its path. Skills with parameters are ignored."""
     fixed = {skill.path: skill for skill in skills if not (isinstance(skill, LiveSkill) and skill.parameters)}
     for path, inner in fixed.items():
         parts = path.split("/")
@@ -169,9 +173,9 @@ def _nested(skills: Iterable[AuthoredSkill]) -> Iterator[tuple[AuthoredSkill, Au
 
 @dataclass(frozen=True, slots=True)
 class NamedFolder:
-    """A skill at a path, and the function that is asked for its folder when the server is built.
+    """A skill whose folder a function returns. The function is called once, when the server is built.
 
-    Raises `InvalidValueError` for a function that cannot be asked then.
+    Raises `InvalidValueError` if the path has parameters, or the function is async or takes arguments.
     """
 
     path: str
@@ -180,28 +184,28 @@ class NamedFolder:
     def __post_init__(self) -> None:
         check_live_path(self.path)
         if parse_parameters(self.path):
-            fix = "return its text instead, or a folder without parameters in the path"
+            fix = "return text instead, or remove the parameters from the path"
             raise InvalidValueError("the path", self.path, "has parameters, and a folder is one skill", fix)
         if inspect.iscoroutinefunction(self.function):
-            fix = "write `def`: it is asked once, when the server is built"
-            raise InvalidValueError("the skill", self.path, "is a folder that an `async def` names", fix)
+            fix = "write `def`: it is called once, when the server is built"
+            raise InvalidValueError("the skill", self.path, "is a folder returned by an `async def`", fix)
         try:
             inspect.signature(self.function).bind()
         except TypeError as error:
             fix = "write it as in `def folder() -> Path`"
             raise InvalidValueError(
-                "the skill", self.path, "is a folder, whose function is called without arguments", fix
+                "the skill", self.path, "is a folder, and its function is called without arguments", fix
             ) from error
 
     def skills(self) -> Skills:
-        """Return the skill as it is now. Raises `InvalidValueError` for a folder that is none."""
+        """Call the function and read the skill in its folder. Raises `InvalidValueError` if there is none."""
         folder = function_folder(self.function) / self.function()
         return Skills().add(Skill.from_dir(folder).with_path(self.path))
 
 
 def check_no_options(path: str, options: Mapping[str, object]) -> None:
-    """Raise `InvalidValueError` if somebody says of a folder what stands in its `SKILL.md`."""
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        rule = f"is a folder, and `{given[0]}` is for content that is made when it is read"
-        raise InvalidValueError("the skill", path, rule, "leave it out: what stands in the folder counts")
+    """Raise `InvalidValueError` if an option of live skills is set for a folder."""
+    used = [name for name, value in options.items() if value is not None]
+    if used:
+        rule = f"is a folder, and `{used[0]}` is only for live skills"
+        raise InvalidValueError("the skill", path, rule, "omit it: the files in the folder decide")

@@ -1,4 +1,4 @@
-"""Skills that the program itself wrote: each as it was registered, and in that order."""
+"""`CodeSource`: skills written in code, in the order in which they were added."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ from skillwire.sources.base import NEVER_CHANGES, Progress, Scan, Source, Valida
 
 
 class CodeSource(Source):
-    """Serves a collection of skills. What stands below another skill is among its files, too (S8)."""
+    """Serves a collection of skills. The files of a nested skill also belong to the outer skill (S8)."""
 
     def __init__(self, skills: Skills, *, label: str = "code", limits: Limits | None = None) -> None:
-        """Raises `ConflictError` if skills exclude each other, `InvalidValueError` if one is too large."""
+        """Raise `ConflictError` if skills conflict, `InvalidValueError` if one is too large."""
         skills.check()
         self.label = label
         self._limits = limits or Limits()
@@ -46,23 +46,23 @@ class CodeSource(Source):
         try:
             return self._contents[path][file.path][1]
         except KeyError as error:
-            raise SourceError(f"{path}/{file.path} is gone") from error
+            raise SourceError(f"{path}/{file.path} no longer exists") from error
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
-        """Return that a registered file never changes. The text of a live skill is made for each read."""
+        """Return a validator that is always current, or None for the text of a live skill."""
         known = file.path in self._contents.get(entry.origin.location, ())
         return NEVER_CHANGES if known and isinstance(file, SkillFile) else None
 
     async def _resolve_live(self, entry: SkillRecord) -> bytes:
-        """Return the text of a live skill, found by its path here: it may be published elsewhere."""
+        """Return the text of a live skill. It is found by its origin: its URI may have a prefix."""
         path = entry.origin.location
         if (skill := self._live.get(path)) is not None:
             values = dict[str, str]()
         else:
             filled = ((each, template.match_path(path)) for each, template in self._patterns)
-            found = next(((each, given) for each, given in filled if given is not None), None)
+            found = next(((each, params) for each, params in filled if params is not None), None)
             if found is None:
-                raise SourceError(f"{path}/{SKILL_FILE} is gone")
+                raise SourceError(f"{path}/{SKILL_FILE} no longer exists")
             skill, values = found
         return await resolve(skill, SkillRequest(entry.uri, values), entry.frontmatter, self._limits)
 
@@ -72,18 +72,18 @@ class CodeSource(Source):
             where = f"{skill.path}/{SKILL_FILE}"
             if isinstance(skill, LiveSkill):
                 if not skill.parameters:
-                    entries.append(self._live_entry(skill, where))
+                    entries.append(self._live_record(skill, where))
                 continue
-            check_file_paths(self._contents[skill.path])  # those of skills below it, too
+            check_file_paths(self._contents[skill.path])  # including those of nested skills
             sizes = [len(content) for _, content in self._contents[skill.path].values()]
-            if problem := limit_problem(where, sizes, self._limits):  # listed nowhere, with prompts that are
-                fix = "leave out what its instructions do not need, and link to where that can be fetched"
+            if problem := limit_problem(where, sizes, self._limits):  # an error: a prompt may refer to it
+                fix = "remove what its instructions do not need, and link to where it can be downloaded"
                 raise InvalidValueError("the skill", skill.path, f"is too large: {problem.message}", fix)
-            entries.append(self._entry(skill, where))
+            entries.append(self._record(skill, where))
         return Scan(tuple(entries), (), tuple(template for _, template in self._patterns))
 
     def _all_files(self, skill: Skill) -> Iterator[tuple[str, tuple[str, bytes]]]:
-        """Yield MIME type and bytes of each file by its path: the skill's own, then those of inner ones."""
+        """Yield path, MIME type and bytes of each file: the skill's own, then those of nested skills."""
         yield SKILL_FILE, (DOCUMENT_TYPE, skill.content)
         for reference in skill.references:
             yield reference.path, (reference.mime_type, reference.content)
@@ -93,7 +93,7 @@ class CodeSource(Source):
             for reference in inner.references:
                 yield f"{below}/{reference.path}", (reference.mime_type, reference.content)
 
-    def _entry(self, skill: Skill, where: str) -> SkillRecord:
+    def _record(self, skill: Skill, where: str) -> SkillRecord:
         files = self._contents[skill.path]
         is_servable = skill.document.is_servable and skill.document.frontmatter is not None
         found = skill.document.problems if is_servable else tuple(_unlisted_warnings(skill.document.problems))
@@ -112,7 +112,7 @@ class CodeSource(Source):
             trust=Trust.OWN,
         )
 
-    def _live_entry(self, skill: LiveSkill, where: str) -> SkillRecord:
+    def _live_record(self, skill: LiveSkill, where: str) -> SkillRecord:
         return SkillRecord(
             uri=skill.uri,
             frontmatter=skill.fields(skill.name, skill.description),
@@ -136,7 +136,7 @@ class CodeSource(Source):
 
 
 def _nested_skills(skills: Iterable[Skill]) -> Mapping[str, Sequence[Skill]]:
-    """Return the skills that stand below each path."""
+    """Return the skills below each path."""
     found: defaultdict[str, list[Skill]] = defaultdict(list)
     for skill in skills:
         for above in parent_paths(skill.path):
@@ -145,7 +145,7 @@ def _nested_skills(skills: Iterable[Skill]) -> Mapping[str, Sequence[Skill]]:
 
 
 def _unlisted_warnings(problems: tuple[Problem, ...]) -> Iterator[Problem]:
-    """Yield what keeps a skill out of the list of skills; as a resource it is served all the same."""
+    """Yield a warning for each problem that keeps a skill off the list. It is served as a resource only."""
     for problem in problems:
-        message = f"{problem.message}; it is served as a resource, and in no list of skills"
+        message = f"{problem.message}; it is served as a resource, but in no list of skills"
         yield replace(problem, severity=Severity.WARNING, message=message)

@@ -1,4 +1,4 @@
-"""Where skills come from, and what a source of your own is made of."""
+"""The sources of skills, and everything needed to write one of your own."""
 
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ __all__ = [
     "ignore_progress",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+if not TYPE_CHECKING:  # type checkers use the imports above
     __getattr__, __dir__ = exports(
         __name__,
         {

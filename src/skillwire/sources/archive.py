@@ -1,4 +1,4 @@
-"""A zip or tar.gz file on this machine: unpacked into the cache, and served as a folder from there."""
+"""`ArchiveSource`: a zip or tar.gz file, unpacked into the cache and served as a folder from there."""
 
 import hashlib
 import os
@@ -27,14 +27,14 @@ from skillwire.sources.folder.files import Stamp, make_executable, raise_if_exha
 from skillwire.sources.folder.ignore import IgnoreRules
 
 LOCAL_ARCHIVE_BOUNDS = ArchiveBounds(bytes=256 * 1024 * 1024, entries=10_000)
-"""Wider than for one skill: it may hold many, and each is held to its own limits later."""
+"""Larger than the limits of one skill: an archive may contain many, and each is checked on its own later."""
 
 _POLL_SECONDS = 1.0
 _RETENTION_SECONDS = 7 * 24 * 3600
-"""How long a copy stays that nobody wants any more: a server that was told not to look again may use it."""
+"""How long an outdated snapshot stays: a server that does not watch for changes may still use it."""
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 _MACOS_FOLDER = "__MACOSX/"
-"""Where macOS puts what only it understands, beside what was packed."""
+"""Metadata that macOS adds to archives."""
 
 
 class ArchiveSource(FetchedSource):
@@ -49,14 +49,18 @@ class ArchiveSource(FetchedSource):
         limits: Limits | None = None,
         live: bool = False,
     ) -> None:
-        """Unpack into `cache`, or the platform's cache folder. With `live`, the file may appear later."""
+        """Serve the archive at `path`. It is unpacked into `cache`, or into the platform's cache folder.
+
+        With `live`, the last good snapshot is served at once, and the file may appear later. Raises
+        `PlatformError` on Windows.
+        """
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
         name = label or Path(path).name.removesuffix(".gz").rpartition(".")[0] or "skills"
         super().__init__(ArchiveFetcher(path, folder), label=name, limits=limits, live=live)
 
 
 class ArchiveFetcher(Fetcher):
-    """Unpacks one archive, and again whenever the file is another."""
+    """Unpacks one archive, and again whenever the file changes."""
 
     def __init__(
         self, path: str | os.PathLike[str], cache: Path, bounds: ArchiveBounds = LOCAL_ARCHIVE_BOUNDS
@@ -64,43 +68,43 @@ class ArchiveFetcher(Fetcher):
         self.place = os.fspath(path)
         self._path = Path(path).absolute()
         self._bounds = bounds
-        self._copies = _SnapshotStore(cache / "archives", self._path)
-        self._seen: Stamp | None = None
-        """The file at the last look; None while there is none."""
+        self._snapshots = _SnapshotStore(cache / "archives", self._path)
+        self._last_stamp: Stamp | None = None
+        """The stamp of the file when it was last checked; None if there was no file."""
 
     async def fetch(self) -> Snapshot:
         return await anyio.to_thread.run_sync(self._fetch)
 
     def last(self) -> Snapshot | None:
-        return self._copies.last()
+        return self._snapshots.last()
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
-        """Yield whenever the file is another: asking for that costs nothing, so it is done every second."""
+        """Yield whenever the file changes. It is checked every second, which costs little."""
         while True:
             await anyio.sleep(min(every, _POLL_SECONDS))
             now = await anyio.to_thread.run_sync(_read_stamp, self._path)
-            if now != self._seen:
-                self._seen = now
+            if now != self._last_stamp:
+                self._last_stamp = now
                 yield
 
     def _fetch(self) -> Snapshot:
         name = self._path.name
-        self._seen = _read_stamp(self._path)  # before it is read: what is written meanwhile is a change
+        self._last_stamp = _read_stamp(self._path)  # before reading, so that a write meanwhile is a change
         if (form := detect_archive_format(name)) is None:
             raise SourceError(f"{quoted(name)} is neither a `.zip` nor a `.tar.gz` file")
-        if self._seen is None:
-            raise SourceMissingError(f"{quoted(name)} is not there, or cannot be reached")
+        if self._last_stamp is None:
+            raise SourceMissingError(f"{quoted(name)} does not exist, or cannot be read")
         try:
             content, _ = read_file(os.fspath(self._path), self._bounds.packed)
             digest = hashlib.sha256(content).hexdigest()
-            root = self._copies.find(digest)
+            root = self._snapshots.find(digest)
             if root is None:
                 unpacked = unpack_with_modes(content, form, self._bounds)
                 paths = _strip_common_folder(unpacked.files)
                 files = {path: unpacked.files[inside] for path, inside in paths.items()}
                 executable = {path for path, inside in paths.items() if inside in unpacked.executable}
-                root = self._copies.add(digest, _folder_name(files, name), files, executable)
-            self._copies.remember(digest)
+                root = self._snapshots.add(digest, _folder_name(files, name), files, executable)
+            self._snapshots.remember(digest)
         except SourceBusyError:
             raise
         except (SourceError, ArchiveError) as error:
@@ -120,19 +124,19 @@ def _read_stamp(path: Path) -> Stamp | None:
 
 
 def _strip_common_folder(paths: Iterable[str]) -> dict[str, str]:
-    """Return the paths of an archive, by those without the one folder around all, as in what GitHub packs."""
+    """Return the paths of an archive, by their paths without the single top folder that GitHub adds."""
     found = {path: path for path in paths if not path.startswith(_MACOS_FOLDER)}
     tops = {path.partition("/")[0] for path in found if "/" in path}
     if len(tops) != 1 or not all("/" in path for path in found):
         return found
     (top,) = tops
-    if IgnoreRules().by_name(top):  # what would be left out stays left out
+    if IgnoreRules().by_name(top):  # keep the name, so that its content stays left out
         return found
     return {path.removeprefix(f"{top}/"): path for path in found}
 
 
 def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
-    """Return the name of the folder to unpack into: for a skill at the root, its own (S4)."""
+    """Return the name of the folder to unpack into. For a skill at the root, it is the skill's name (S4)."""
     content = files.get(SKILL_FILE, files.get(SKILL_FILE.lower()))
     if content is None:
         return "skills"
@@ -143,10 +147,10 @@ def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
 
 
 class _SnapshotStore:
-    """Unpacked archives in the cache, each in a folder named by its digest, and a note of ours among them.
+    """Unpacked archives in the cache, each in a folder named by its digest, and a note about one archive.
 
-    A folder that has such a name is complete. The note says which copy of our archive is the newest, and
-    which was before it. Other processes that serve the same archive write the same note.
+    A folder with such a name is complete. The note contains the digests of the newest snapshot of the archive
+    and of the one before. Other processes that serve the same archive write the same note.
     """
 
     def __init__(self, folder: Path, archive: Path) -> None:
@@ -154,7 +158,7 @@ class _SnapshotStore:
         self._note = folder / f"{hashlib.sha256(os.fsencode(archive)).hexdigest()[:32]}.note"
 
     def find(self, digest: str) -> Path | None:
-        """Return the root of a complete copy."""
+        """Return the root of the snapshot with this digest, if it is in the cache."""
         try:
             return next((root for root in sorted((self._folder / digest).iterdir()) if root.is_dir()), None)
         except OSError:
@@ -162,13 +166,13 @@ class _SnapshotStore:
 
     def last(self) -> Snapshot | None:
         found = ((self.find(digest), digest) for digest in _read_note(self._note))
-        copies = (Snapshot(root, digest, folder=root.parent) for root, digest in found if root is not None)
-        return next(copies, None)
+        snapshots = (Snapshot(root, digest, folder=root.parent) for root, digest in found if root is not None)
+        return next(snapshots, None)
 
     def add(
         self, digest: str, name: str, files: Mapping[str, bytes], executable: Collection[str] = ()
     ) -> Path:
-        """Write a copy, and give it its name when it is complete. Raises `OSError`."""
+        """Write a snapshot and rename it when it is complete. Return its root. Raises `OSError`."""
         self._folder.mkdir(parents=True, exist_ok=True)
         try:
             with staging_folder(self._folder) as staged:
@@ -177,30 +181,30 @@ class _SnapshotStore:
         except OSError:
             if self.find(digest) is None:
                 raise
-        # Where another process was faster, its copy is as good as ours.
+        # If another process was faster, its snapshot has the same content.
         return self.find(digest) or self._folder / digest / name
 
     def remember(self, digest: str) -> None:
-        """Note that a copy is the newest, and clean up. Raises `OSError`."""
-        noted = _read_note(self._note)
-        if noted[:1] == [digest]:
+        """Record the digest of the newest snapshot, and clean up. Raises `OSError`."""
+        digests = _read_note(self._note)
+        if digests[:1] == [digest]:
             return
-        newest, *before = dict.fromkeys([digest, *noted])
+        newest, *before = dict.fromkeys([digest, *digests])
         note = "\n".join([newest, *before[:1], ""]).encode()
         replace_file(self._note, note, private=True, durable=False)
-        for unwanted in before[1:]:
+        for outdated in before[1:]:
             with suppress(OSError):
-                os.utime(self._folder / unwanted)  # its time runs from now on
+                os.utime(self._folder / outdated)  # the retention time starts now
         with suppress(OSError):  # another process may be cleaning up as well
             self._clean_up()
 
     def _clean_up(self) -> None:
-        """Remove the copies that no note has named for long, and what a crash left behind."""
+        """Remove snapshots that no note has named for a long time, and leftovers of a crash."""
         notes = list(self._folder.glob("*.note"))
-        kept = {note.name for note in notes} | {digest for note in notes for digest in _read_note(note)}
+        current = {note.name for note in notes} | {digest for note in notes for digest in _read_note(note)}
         for path in self._folder.iterdir():
             if (
-                path.name in kept
+                path.name in current
                 or is_in_use(path)
                 or time.time() - path.stat().st_mtime < _RETENTION_SECONDS
             ):
@@ -228,4 +232,4 @@ def _write(root: Path, files: Mapping[str, bytes], executable: Collection[str]) 
             file.flush()
             if path in executable:
                 make_executable(file.fileno())
-            os.fsync(file.fileno())  # or the copy may have its name before its content after a crash
+            os.fsync(file.fileno())  # so that a renamed snapshot is complete even after a crash

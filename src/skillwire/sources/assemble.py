@@ -1,4 +1,4 @@
-"""From a skill's document and files to its entry, with the rules that hold for skills of every source."""
+"""Make a skill record from a document and its files, and check the rules that apply to every source."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -21,8 +21,8 @@ def assemble(
     origin: Origin,
     warnings: Iterable[Problem] = (),
 ) -> SkillRecord:
-    """Return the entry of a servable document of an own source. `skill_path` ends in the name (S4)."""
-    assert document.frontmatter is not None, "only a servable document becomes an entry"
+    """Return the record of a trusted, servable skill. `skill_path` ends in its name (S4)."""
+    assert document.frontmatter is not None, "only a servable document becomes a record"
     return SkillRecord(
         uri=f"{root_uri(skill_path)}/{SKILL_FILE}",
         frontmatter=document.frontmatter,
@@ -35,21 +35,21 @@ def assemble(
 
 
 def _ordered(files: Iterable[SkillFile | LiveFile]) -> tuple[SkillFile | LiveFile, ...]:
-    """Return the files by their paths, `SKILL.md` first; the same tuple if they were: most are."""
+    """Return the files ordered by path, `SKILL.md` first. If they already are, return the same tuple."""
     known = tuple(files)
     ordered = tuple(sorted(known, key=lambda file: (file.path != SKILL_FILE, file.path)))
     return known if ordered == known else ordered
 
 
 def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | None:
-    """Return the limit that a skill with files of these sizes breaks, if it breaks one (S10)."""
+    """Return the problem of a skill whose files exceed a limit, or None (S10)."""
     if len(sizes) > limits.files:
         return Problem(
             path,
             Rule.SKILL_FILES,
             Severity.ERROR,
             f"the skill has {len(sizes):,} files; the limit is {limits.files:,} files per skill",
-            hint="name what the instructions do not need in `.skillwireignore`, or pack it into one file",
+            hint="exclude what the instructions do not need in `.skillwireignore`, or pack it into one file",
         )
     if (total := sum(sizes)) > limits.bytes:
         return Problem(
@@ -57,13 +57,13 @@ def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | 
             Rule.SKILL_BYTES,
             Severity.ERROR,
             f"the skill has {total:,} bytes; the limit is {limits.bytes:,} bytes per skill",
-            hint="leave out the largest files with `.skillwireignore`, and link to where they can be fetched",
+            hint="exclude the largest files in `.skillwireignore`, and link to where they can be downloaded",
         )
     return None
 
 
 def path_problems(skill_path: str, paths: Iterable[str]) -> Iterator[Problem]:
-    """Yield what is wrong with the paths of a skill that was not read from a disk, where it could not be."""
+    """Yield the problems of paths that could not exist on disk, for skills that do not come from there."""
     known = list(paths)
     if fault := path_fault(skill_path):
         yield Problem(skill_path, Rule.FILE_NAME, Severity.ERROR, f"the path of the skill {fault}", _RENAME)
@@ -73,26 +73,27 @@ def path_problems(skill_path: str, paths: Iterable[str]) -> Iterator[Problem]:
         if fault := path_fault(path):
             yield Problem(where, Rule.FILE_NAME, Severity.ERROR, f"the path {fault}", _RENAME)
         elif path in folders:
-            yield Problem(where, Rule.FILE_NAME, Severity.ERROR, "the path is that of a folder too", _RENAME)
-    for path, kept in clashing_paths(known).items():
-        yield replace(clash_problem(f"{skill_path}/{path}", kept), severity=Severity.ERROR)
+            yield Problem(where, Rule.FILE_NAME, Severity.ERROR, "the path is also a folder", _RENAME)
+    for path, other in clashing_paths(known).items():
+        yield replace(clash_problem(f"{skill_path}/{path}", other), severity=Severity.ERROR)
 
 
 def clashing_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Return the paths that a case-insensitive or normalising host takes for an earlier one (H7)."""
+    """Return each path that hosts may confuse with an earlier one, by case or Unicode form (H7)."""
     first: dict[str, str] = {}
     clashes: dict[str, str] = {}
     for path in paths:
-        if (kept := first.setdefault(fold_path(path), path)) != path:
-            clashes[path] = kept
+        if (other := first.setdefault(fold_path(path), path)) != path:
+            clashes[path] = other
     return clashes
 
 
-def clash_problem(path: str, kept: str) -> Problem:
+def clash_problem(path: str, other: str) -> Problem:
+    """Return the problem of a file that is left out because its path clashes with `other`."""
     return Problem(
         path,
         Rule.FILE_NAME_CLASH,
         Severity.WARNING,
-        f"hosts cannot tell it from {quoted(kept)}, so it is left out",
+        f"some hosts cannot distinguish it from {quoted(other)}, so it is left out",
         hint="rename one of the two so that they differ in more than case or accents",
     )

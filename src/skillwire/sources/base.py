@@ -1,4 +1,4 @@
-"""What every source of skills can do, and the problem of one that cannot be scanned now."""
+"""`Source`, the interface of every source of skills, and the values it works with."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
@@ -13,19 +13,19 @@ from skillwire.core.template import SkillTemplate
 from skillwire.errors import SourceError, SourceUnavailableError
 from skillwire.safe_text import quoted
 
-_FIX = "fix the source; it is looked at again after a while, at the latest every half a minute"
-_UNAVAILABLE_HINT = "nothing to do if it comes back: it is asked again from time to time"
+_FIX = "fix the source; it is scanned again automatically, within half a minute"
+_UNAVAILABLE_HINT = "nothing to do if it comes back: it is tried again from time to time"
 Progress: TypeAlias = Callable[[int], None]
-"""Called during a scan with the number of files and folders seen so far."""
+"""Called during a scan with the number of files and folders found so far."""
 Locations: TypeAlias = frozenset[str]
-"""Where a source should scan again: paths, or whatever its origins name."""
+"""Where a source should scan again: values of `Origin.location`, or paths below them."""
 EVERYWHERE: Locations = frozenset()
 """Scan everything again."""
 
 
 def source_problem(label: str, error: SourceError, *, known: bool) -> Problem:
-    """Return what is wrong with the source `label`; `known` says whether something of it is still listed."""
-    what = "shows as it was" if known else "is not served"
+    """Return the problem of a source that cannot be scanned. `known` says whether it was scanned before."""
+    what = "is served as it was" if known else "is not served"
     return Problem(
         ".",
         Rule.SOURCE_FAILED,
@@ -36,27 +36,27 @@ def source_problem(label: str, error: SourceError, *, known: bool) -> Problem:
 
 
 class WatchFilter:
-    """Which skills are watched, by the locations of their origins."""
+    """The skills to watch, by the locations of their origins. It can be changed while it is in use."""
 
     def __init__(self) -> None:
         self.locations: Locations = frozenset()
         self._listeners: list[Callable[[], None]] = []
 
     def set(self, locations: Locations) -> None:
-        """Follow these from now on."""
+        """Watch these locations from now on."""
         if locations != self.locations:
             self.locations = locations
             for listener in self._listeners:
                 listener()
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have `listener` called whenever it goes elsewhere, until what this returns is called."""
+        """Call `listener` whenever the locations change. Return a function that removes it again."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
 
-def ignore_progress(_seen: int) -> None:
-    """Progress that is ignored."""
+def ignore_progress(_count: int) -> None:
+    """Ignore the progress of a scan."""
 
 
 class Validator(ABC):
@@ -66,11 +66,11 @@ class Validator(ABC):
 
     @abstractmethod
     def is_current(self) -> bool:
-        """Whether nothing has changed since."""
+        """Whether it is still unchanged."""
 
 
 class _NeverChanges(Validator):
-    """Holds for ever."""
+    """Validator that is always current."""
 
     __slots__ = ()
 
@@ -79,83 +79,88 @@ class _NeverChanges(Validator):
 
 
 NEVER_CHANGES: Validator = _NeverChanges()
-"""For bytes that stay the same for as long as the program runs."""
+"""Validator for bytes that never change while the program runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """All that a source holds at one moment."""
+    """Everything that a source contains at one moment."""
 
     entries: tuple[SkillRecord, ...] = ()
+    """The skills that can be served."""
     problems: tuple[Problem, ...] = ()
-    """Problems of skills that are not among the entries, and of the source itself."""
+    """Problems of skills that cannot be served, and of the source itself."""
     templates: tuple[SkillTemplate, ...] = ()
-    """Skills that are not among the entries because there is one for each way to fill in a path."""
+    """Skills with parameters in their paths. They are not listed in `entries`."""
 
 
 class Source(ABC):
-    """A place that skills come from."""
+    """Base class of everything that skills come from. A subclass implements `scan` and `read`."""
 
     label: str
-    """A short name that tells this source from the others."""
+    """A short name that distinguishes this source from the others."""
 
     @property
     def place(self) -> str:
-        """What the operator calls it: a folder, an address, or nothing. Never sent to a client."""
+        """The folder or address as the operator wrote it; by default the label. Never sent to clients."""
         return self.label
 
     @property
     def status(self) -> str:
-        """Whether there is anything to serve, in a few words for `skillwire sources`. Asks no one."""
+        """The state of the source in a few words, for `skillwire sources`. Makes no network request."""
         return "there"
 
     @property
     def fetched(self) -> datetime | None:
-        """When what is served was fetched, or found unchanged, the last time; None where nothing is."""
+        """When the source was last fetched or found unchanged; None if it does not fetch."""
         return None
 
     async def fetch(self) -> None:  # noqa: B027 - most have nothing to fetch
-        """Fetch now what a later scan will show. Raises `SourceError`."""
+        """Fetch the newest version now, for the next scan. Raises `SourceError`."""
 
     async def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
-        """Fetch what the first scan will want. Sources that have to ask others do so all at once."""
+        """Fetch what the first scan needs. Called for all sources at the same time, before any scan."""
 
     @abstractmethod
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
-        """Return all skills. One bad skill is a problem in the scan; only a useless source raises."""
+        """Return all skills. A bad skill is a problem in the scan.
+
+        Raises `SourceError` only if the whole source cannot be scanned.
+        """
 
     @abstractmethod
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
-        """Return the bytes of `file` as they are now. The caller compares them with the listing.
+        """Return the bytes of `file` as they are now. The caller compares them with the listed digest.
 
-        Raises `SourceError` where there is nothing to return.
+        Raises `SourceError` if the file cannot be read.
         """
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:  # noqa: ARG002 - for sources that can
-        """Return what tells whether `file` still has the bytes that it has now, if anything can.
+        """Return a validator for the current bytes of `file`, or None if the source has none.
 
-        Whoever takes it before a read, and sees that it holds, need not read again.
+        Take it before a read. While it is current, the bytes that were read are still valid.
         """
         return None
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:  # noqa: ARG002 - for sources that can
-        """Return all skills, having looked again at `where` at least.
+        """Scan again at least at `where`, and return all skills.
 
-        An entry that did not change is the same object as before, where the source can tell.
+        If possible, the record of an unchanged skill is the same object as before.
         """
         return await self.scan()
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
-        """Yield where to look again, whenever something may have changed, for as long as somebody listens.
+        """Yield where to rescan whenever something may have changed, until the generator is closed.
 
-        `watch_filter` limits what must be noticed. A source that cannot change by itself yields nothing.
+        With `watch_filter`, only changes to its skills must be noticed. A source that never changes yields
+        nothing.
         """
         for nothing in ():
             yield nothing
 
 
 class WrappedSource(Source):
-    """Another source under the same label. Forwards everything; a subclass overrides what it changes."""
+    """A source that forwards everything to another one. A subclass overrides what it changes."""
 
     def __init__(self, source: Source) -> None:
         self.label = source.label

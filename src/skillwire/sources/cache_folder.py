@@ -1,4 +1,4 @@
-"""The folder for copies and digests. A module of its own, because every start needs it, and little else."""
+"""The cache folder. A separate module, because every start needs it and little else."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,9 +7,9 @@ CACHE_DIR = "SKILLWIRE_CACHE_DIR"
 
 
 def cache_folder_from(environment: Mapping[str, str]) -> Path:
-    """Return the cache folder: the one that the environment names, or the platform's."""
+    """Return the cache folder: `SKILLWIRE_CACHE_DIR` if it is set, else the platform's."""
     if chosen := environment.get(CACHE_DIR):
         return Path(chosen)
-    from platformdirs import user_cache_path  # noqa: PLC0415 - only those who do not choose a folder need it
+    from platformdirs import user_cache_path  # noqa: PLC0415 - only needed without the variable
 
     return user_cache_path("skillwire", appauthor=False)

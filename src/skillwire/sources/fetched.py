@@ -1,4 +1,4 @@
-"""Skills that live elsewhere: a copy is fetched to this machine, and served as any folder is."""
+"""Sources whose skills are fetched to this machine and then served like any folder."""
 
 import contextlib
 from abc import ABC, abstractmethod
@@ -29,40 +29,40 @@ from skillwire.sources.folder.source import FolderSource
 
 POLL_SECONDS = 300.0
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
-"""Seconds before a fetch is repeated that failed for lack of descriptors or memory. Doubled each time."""
+"""Seconds before a fetch that ran out of descriptors or memory is retried. Doubled each time."""
 _START_SECONDS = 15.0
-"""How long the start of a service waits for the first copy. It goes on without, and serves it later."""
+"""Seconds that a live source waits for the first fetch. Then it starts without, and fetches again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A fetched folder. It is complete, and never written to again."""
+    """A fetched folder. It is complete and never changes."""
 
     root: Path
     version: str
-    """A commit or a digest: copies of one version have the same content."""
+    """A commit or a digest. Snapshots of the same version have the same content."""
     problems: tuple[Problem, ...] = ()
-    """What had to be left out, each with its remedy."""
+    """One problem for each part that had to be left out."""
     folder: Path | None = None
-    """What is thrown away when nobody needs it any more, if that is more than the root."""
+    """The folder to delete when the snapshot is no longer needed, if that is not `root`."""
 
 
 class Fetcher(ABC):
-    """Fetches copies of one remote place. One subclass for each kind of place."""
+    """Fetches snapshots of one remote place. Each kind of place has its own subclass."""
 
     place: str
-    """What the operator calls it. Never holds a secret."""
+    """The address as the operator wrote it, without secrets."""
 
     @abstractmethod
     async def fetch(self) -> Snapshot:
-        """Return a copy of what is there now; the one before, if nothing changed. Raises `SourceError`.
+        """Return a snapshot of the current content; the last one if nothing changed. Raises `SourceError`.
 
-        The copy before stays on disk for as long as somebody may read from it: until the next but one.
+        The previous snapshot stays on disk, because it may still be read. The one before it may be deleted.
         """
 
     @abstractmethod
     def last(self) -> Snapshot | None:
-        """Return the last good copy, of this run or an earlier one, without asking anybody."""
+        """Return the last good snapshot, of this run or an earlier one, without a network request."""
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
         """Yield whenever it is time to fetch again."""
@@ -72,7 +72,7 @@ class Fetcher(ABC):
 
 
 class FetchedSource(Source):
-    """The skills of the newest copy of a mirror, or of its last good copy."""
+    """The skills in the newest snapshot of a `Fetcher`, or in the last good one if fetching fails."""
 
     def __init__(
         self,
@@ -83,9 +83,10 @@ class FetchedSource(Source):
         every: float = POLL_SECONDS,
         live: bool = False,
     ) -> None:
-        """With `live`, the last good copy is served at once, and the newest as soon as it is here.
+        """Serve the snapshots of `fetcher`, fetched again after `every` seconds.
 
-        Raises `PlatformError` on Windows.
+        With `live`, the last good snapshot is served at once, and the newest as soon as it is fetched. Raises
+        `PlatformError` on Windows.
         """
         require_posix("serving fetched skills")
         self.label = label
@@ -94,12 +95,12 @@ class FetchedSource(Source):
         self._every = every
         self._live = live
         self._has_synced = self._is_prepared = False
-        self._copy: Snapshot | None = None
+        self._snapshot: Snapshot | None = None
         self._folder: FolderSource | None = None
         self._failure: SourceError | None = None
         self._fetched: datetime | None = None
         self._in_use: deque[FileLock] = deque()
-        """Marks on the copy that is served, and the one before: somebody may still read from that."""
+        """Locks on the served snapshot and the one before it, which may still be read."""
 
     @property
     def place(self) -> str:
@@ -111,17 +112,17 @@ class FetchedSource(Source):
         return f"fetched, {version}" if version else "not fetched yet"
 
     async def sync(self) -> Snapshot:
-        """Fetch, and serve what was fetched from the next scan on. Raises `SourceError`."""
+        """Fetch, and serve the new snapshot from the next scan on. Raises `SourceError`."""
         self._has_synced = True
         try:
-            copy = await self._fetcher.fetch()
+            snapshot = await self._fetcher.fetch()
         except SourceError as error:
             self._failure = error
             raise
         self._failure = None
         self._fetched = datetime.now(UTC)
-        self._serve_copy(copy)
-        return copy
+        self._serve_snapshot(snapshot)
+        return snapshot
 
     @property
     def fetched(self) -> datetime | None:
@@ -132,13 +133,13 @@ class FetchedSource(Source):
 
     @property
     def last(self) -> Snapshot | None:
-        """What would be served if nobody could be asked."""
-        return self._copy or self._fetcher.last()
+        """The snapshot that is served, or would be served if fetching failed."""
+        return self._snapshot or self._fetcher.last()
 
     async def prepare(self) -> None:
         if not self._is_prepared:
             self._is_prepared = True
-            await self._prepare_first_copy()
+            await self._prepare_first_snapshot()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         await self.prepare()
@@ -146,7 +147,7 @@ class FetchedSource(Source):
             raise self._failure or SourceError("it is still being fetched")
         return self._add_problems(await self._folder.scan(progress))
 
-    async def _prepare_first_copy(self) -> None:
+    async def _prepare_first_snapshot(self) -> None:
         last = self._fetcher.last()
         if last is None or not self._live:
             with (
@@ -155,7 +156,7 @@ class FetchedSource(Source):
             ):
                 await self.sync()
         if self._folder is None and last is not None:
-            self._serve_copy(last)
+            self._serve_snapshot(last)
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         if self._folder is None or where == EVERYWHERE:
@@ -164,16 +165,14 @@ class FetchedSource(Source):
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         if self._folder is None:
-            raise SourceError("nothing was fetched yet")
+            raise SourceError("nothing has been fetched yet")
         return await self._folder.read(entry, file)
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         return None if self._folder is None else self._folder.validator(entry, file)
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        if (
-            watch_filter is not None
-        ):  # whoever wants the skills to stay as they are does not ask for newer ones
+        if watch_filter is not None:  # with a filter, the listed versions stay
             return
         if not self._has_synced or self._folder is None:
             await self._try_sync()
@@ -190,7 +189,7 @@ class FetchedSource(Source):
                         yield where
 
     async def _retries(self) -> AsyncGenerator[Locations]:
-        """Fetch again while this machine is out of something: a mirror does not report a change twice."""
+        """Retry while the machine is out of resources: a fetcher does not report the same change twice."""
         pause = _FIRST_RETRY
         while isinstance(self._failure, SourceBusyError):
             await anyio.sleep(min(pause, self._every))
@@ -199,24 +198,24 @@ class FetchedSource(Source):
                 yield EVERYWHERE
 
     async def _try_sync(self) -> bool:
-        """Fetch if that can be done; return whether anything is to be told differently now."""
-        before = self._copy, str(self._failure)
+        """Try to fetch. Return whether the snapshot or the error changed."""
+        before = self._snapshot, str(self._failure)
         with contextlib.suppress(SourceError):
             await self.sync()
-        return before != (self._copy, str(self._failure))
+        return before != (self._snapshot, str(self._failure))
 
-    def _serve_copy(self, copy: Snapshot) -> None:
-        if self._copy is None or copy.root != self._copy.root:
-            if (lock := mark_in_use(copy.folder or copy.root)) is not None:
+    def _serve_snapshot(self, snapshot: Snapshot) -> None:
+        if self._snapshot is None or snapshot.root != self._snapshot.root:
+            if (lock := mark_in_use(snapshot.folder or snapshot.root)) is not None:
                 self._in_use.append(lock)
             while len(self._in_use) > 2:
                 self._in_use.popleft().release()
-            self._folder = FolderSource(copy.root, label=self.label, limits=self._limits)
-        self._copy = copy
+            self._folder = FolderSource(snapshot.root, label=self.label, limits=self._limits)
+        self._snapshot = snapshot
 
     def _add_problems(self, scan: Scan) -> Scan:
-        """Return the scan with what is wrong with the copy itself."""
-        problems = (*(self._copy.problems if self._copy else ()), *scan.problems)
+        """Return the scan with the problems of the snapshot and of the last fetch."""
+        problems = (*(self._snapshot.problems if self._snapshot else ()), *scan.problems)
         if self._failure is not None:
             problems = (*problems, _stale_problem(self._failure))
         return replace(scan, problems=problems)
@@ -228,5 +227,5 @@ def _stale_problem(failure: SourceError) -> Problem:
         Rule.SOURCE_STALE,
         Severity.WARNING,
         f"it cannot be fetched now, so the last good copy is served: {failure}",
-        hint="nothing to do if it comes back; it is asked again from time to time",
+        hint="nothing to do if it comes back; it is fetched again from time to time",
     )

@@ -1,4 +1,4 @@
-"""Skills that live in the program itself: bytes in memory, or content made at read time (S9)."""
+"""Skills in the memory of the program: bytes, or content made when it is read (S9)."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -25,23 +25,26 @@ from skillwire.sources.base import (
 )
 
 Content: TypeAlias = bytes | Callable[[], Awaitable[bytes]]
-"""The bytes of a file, or a function that makes them anew for each read."""
+"""The bytes of a file, or a function that makes them for each read."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySkill:
-    """A skill path that ends in the skill's name, and files by relative path, `SKILL.md` among them."""
+    """A skill in memory."""
 
     path: str
+    """The skill path, which ends in the name of the skill."""
     files: Mapping[str, Content]
+    """The files by relative path, including `SKILL.md`."""
 
     @property
     def dynamic(self) -> bool:
+        """Whether a function makes any of the files."""
         return any(callable(content) for content in self.files.values())
 
 
 class _ContentValidator(Validator):
-    """Holds for as long as a file of a `MemorySource` has the very bytes that it has now."""
+    """Validator that is current while a file of a `MemorySource` is not replaced."""
 
     __slots__ = ("_content", "_path", "_skill", "_skills")
 
@@ -54,7 +57,7 @@ class _ContentValidator(Validator):
 
 
 class MemorySource(Source):
-    """Skills that your program holds in memory."""
+    """Skills in the memory of your program."""
 
     def __init__(
         self, skills: Iterable[MemorySkill] = (), *, label: str = "memory", limits: Limits | None = None
@@ -62,25 +65,28 @@ class MemorySource(Source):
         self.label = label
         self._limits = limits or Limits()
         self._skills = {skill.path: skill for skill in skills}
-        self._entries: dict[str, tuple[MemorySkill, SkillRecord | list[Problem]]] = {}
+        self._records: dict[str, tuple[MemorySkill, SkillRecord | list[Problem]]] = {}
         self._changed: set[anyio.Event] = set()
 
     def put(self, skill: MemorySkill) -> None:
-        """Add a skill, or replace the one at its path. Shows with the next scan; at once, while followed."""
+        """Add a skill, or replace the one at its path.
+
+        The change is visible after the next scan. A library that follows its sources rescans at once.
+        """
         self._skills[skill.path] = skill
         self._notify()
 
     def remove(self, path: str) -> None:
-        """Take the skill at `path` away. Shows as what `put` does."""
+        """Remove the skill at `path`. The change is visible as with `put`. Raises `KeyError`."""
         del self._skills[path]
         self._notify()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         entries: list[SkillRecord] = []
         problems: list[Problem] = []
-        for seen, skill in enumerate(self._skills.values()):
-            progress(seen)
-            found = await self._known_entry(skill)
+        for count, skill in enumerate(self._skills.values()):
+            progress(count)
+            found = await self._cached_record(skill)
             if isinstance(found, SkillRecord):
                 entries.append(found)
             else:
@@ -91,7 +97,7 @@ class MemorySource(Source):
         while True:
             changed = anyio.Event()
             self._changed.add(changed)
-            # What was put in before anybody listened shows with the first look.
+            # The first rescan covers changes made before this generator was started.
             yield EVERYWHERE
             await changed.wait()
 
@@ -104,7 +110,7 @@ class MemorySource(Source):
         skill = self._skills.get(entry.origin.location)
         content = None if skill is None else skill.files.get(file.path)
         if content is None:
-            raise SourceError(f"{entry.origin.location}/{file.path} is gone")
+            raise SourceError(f"{entry.origin.location}/{file.path} no longer exists")
         if isinstance(content, bytes):
             return content
         try:
@@ -113,22 +119,22 @@ class MemorySource(Source):
             raise SourceError(f"the function that makes {file.path} failed") from error
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
-        """Return what tells whether a file was replaced. What a function makes is made for each read."""
+        """Return a validator for a file of fixed bytes. Content made by a function has none."""
         skill = self._skills.get(path := entry.origin.location)
         content = None if skill is None else skill.files.get(file.path)
         if not isinstance(content, bytes) or not isinstance(file, SkillFile):
             return None
         return _ContentValidator(self._skills, path, file.path, content)
 
-    async def _known_entry(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
-        """Return the entry of a skill: the same as before if it is the same skill, and cannot change."""
-        known = self._entries.get(skill.path)
+    async def _cached_record(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
+        """Return the record of a skill, or its problems: the same object as before for an unchanged skill."""
+        known = self._records.get(skill.path)
         if known is None or known[0] is not skill or skill.dynamic:
-            known = skill, await self._entry(skill)
-            self._entries[skill.path] = known
+            known = skill, await self._record(skill)
+            self._records[skill.path] = known
         return known[1]
 
-    async def _entry(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
+    async def _record(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
         where = f"{skill.path}/{SKILL_FILE}"
         sizes = [len(content) for content in skill.files.values() if isinstance(content, bytes)]
         faults = list(path_problems(skill.path, skill.files))
@@ -156,9 +162,9 @@ async def _document(skill: MemorySkill, where: str) -> SkillDocument | Problem:
         return Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, f"the skill has no `{SKILL_FILE}`", hint)
     try:
         content = main if isinstance(main, bytes) else await main()
-    except Exception as error:  # noqa: BLE001 - somebody's code: its failure is this skill's, and no other's
+    except Exception as error:  # noqa: BLE001 - the caller's code: its failure must not affect other skills
         message = f"the function that makes it failed: {type(error).__name__}"
-        return Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, message, "mend the function")
+        return Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, message, "fix the function")
     return read_document(content, where, folder=skill.path.rpartition("/")[2])
 
 

@@ -1,4 +1,4 @@
-"""Sources that stand in for another: one that is made on first use, one that cannot be opened."""
+"""Placeholders for other sources: one that is opened on first use, and one that cannot be opened."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,10 +9,10 @@ from skillwire.sources.base import Progress, Scan, Source, WrappedSource, ignore
 
 
 class DeferredSource(WrappedSource):
-    """A source that is made when it is first used."""
+    """A source that is created on first use."""
 
     def __init__(self, label: str, place: str, make: Callable[[], Source]) -> None:
-        """`make` returns the source, under the same label."""
+        """Call `make` on first use. It returns a source with the same label."""
         self.label = label
         self._place, self._make = place, make
         self._made: Source | None = None
@@ -37,14 +37,14 @@ class DeferredSource(WrappedSource):
 
 
 class UnavailableSource(Source):
-    """Says why there is nothing, whenever it is asked."""
+    """A source that could not be opened. Every scan and read raises `SourceError` with the reason."""
 
     def __init__(self, label: str, place: str, reason: str, *, show_reason: bool = True) -> None:
-        """With `show_reason`, scans say why. Where clients would read it, only the operator does."""
+        """Without `show_reason`, errors do not contain the reason, because clients may read them."""
         self.label = label
         self.reason = reason
         self._place = place
-        self._shows_reason = reason if show_reason else "it cannot be opened; `skillwire check` says why"
+        self._message = reason if show_reason else "it cannot be opened; `skillwire check` shows the reason"
 
     @property
     def place(self) -> str:
@@ -54,8 +54,8 @@ class UnavailableSource(Source):
     def status(self) -> str:
         return f"unavailable: {self.reason}"
 
-    async def scan(self, progress: Progress = ignore_progress) -> Scan:  # noqa: ARG002 - there is nothing to see
-        raise SourceError(self._shows_reason)
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:  # noqa: ARG002 - there is nothing to scan
+        raise SourceError(self._message)
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:  # noqa: ARG002 - as above
-        raise SourceError(self._shows_reason)
+        raise SourceError(self._message)

@@ -1,4 +1,4 @@
-"""The skills of another source, published below a prefix of the operator's choice."""
+"""The skills of another source, published below a prefix."""
 
 import functools
 from dataclasses import replace
@@ -17,7 +17,7 @@ from skillwire.sources.base import (
 
 
 class PrefixedSource(WrappedSource):
-    """Another source, with a prefix before the paths of its skills."""
+    """Another source with a prefix added to the paths of its skills."""
 
     def __init__(self, source: Source, prefix: str) -> None:
         super().__init__(source)
@@ -41,7 +41,7 @@ class PrefixedSource(WrappedSource):
     def _move(
         self, entry: SkillRecord, known: tuple[SkillRecord, SkillRecord] | None
     ) -> tuple[SkillRecord, SkillRecord]:
-        """Return a skill and the same below the prefix: the same value as before, if it is the same skill."""
+        """Return a skill and its copy below the prefix. An unchanged skill has the same copy as before."""
         if known is not None and known[0] is entry:
             return known
         return entry, functools.reduce(SkillRecord.below, reversed(self._segments), entry)

@@ -31,7 +31,7 @@ def test_a_server_that_cannot_be_reached_is_a_problem_beside_the_others(good: Pa
     [
         ("mcp+http://host.example/mcp", "use `https`"),
         ("mcp+https://me:s3cret@host.example/mcp", "--token-env"),
-        ("mcp+https:///mcp", "no host"),
+        ("mcp+https:///mcp", "no valid host"),
     ],
 )
 def test_an_address_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, address: str, told: str) -> None:

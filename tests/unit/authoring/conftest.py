@@ -1,4 +1,4 @@
-"""Skills that are attached to servers of others."""
+"""Skills that are attached to third-party servers."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def refunds() -> Skill:
 
 @pytest.fixture
 def skills() -> Skills:
-    """One of each kind: fixed, with a prompt; for models only; for people only; made at read time."""
+    """One skill of each kind: fixed with a prompt, for models only, for people only, and live."""
     return (
         Skills()
         .add(refunds(), prompt="start_refund")

@@ -1,4 +1,4 @@
-"""Skills inside a server of somebody, over real transports: stdio, HTTP, and HTTP without sessions."""
+"""Skills attached to a third-party server, over stdio, HTTP, and HTTP without sessions."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ else:
 
 @contextmanager
 def over_http(kind: str, transport: str) -> Generator[str]:
-    """Start somebody's server with skills; yield its address."""
+    """Start a third-party server with skills; yield its address."""
     command = [sys.executable, "-c", PROGRAM, kind, transport]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
@@ -62,7 +62,7 @@ async def look_around(client: Client) -> types.ServerCapabilities:
 
 @every_era
 @pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
-async def test_skills_are_there_over_stdio(mode: Any, kind: str) -> None:
+async def test_attached_skills_are_served_over_stdio(mode: Any, kind: str) -> None:
     program = StdioServerParameters(command=sys.executable, args=["-c", PROGRAM, kind, "stdio"])
     async with Client(program, mode=mode) as client:
         capabilities = await look_around(client)
@@ -73,7 +73,7 @@ async def test_skills_are_there_over_stdio(mode: Any, kind: str) -> None:
 @every_era
 @pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
 @pytest.mark.parametrize("transport", ["http", "stateless"])
-async def test_skills_are_there_over_http(mode: Any, kind: str, transport: str) -> None:
+async def test_attached_skills_are_served_over_http(mode: Any, kind: str, transport: str) -> None:
     with over_http(kind, transport) as url:
         async with Client(url, mode=mode) as client:
             capabilities = await look_around(client)

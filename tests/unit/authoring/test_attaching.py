@@ -1,4 +1,4 @@
-"""Skills inside a server of the official SDK: everything of ours is there, and nothing of theirs is lost."""
+"""Skills attached to a server of the official SDK: all skills are served, and the server loses nothing."""
 
 import json
 from collections.abc import Callable
@@ -34,7 +34,7 @@ MARKED = "<available_skills>"
 
 
 def sdk_server() -> MCPServer[Any]:
-    """Return somebody's server, with one of everything."""
+    """Return a third-party server with one of each feature."""
     server = MCPServer[Any]("host", instructions="Be kind.", log_level="ERROR")
 
     @server.tool()
@@ -58,7 +58,7 @@ def sdk_server() -> MCPServer[Any]:
 
 
 def lowlevel_server() -> Server[Any]:
-    """Return the same, written on the low level; its lists come in pages of one."""
+    """Return the same on the low-level API, with lists in pages of one."""
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         schema: dict[str, Any] = {"type": "object", "properties": {"a": {}, "b": {}}}
@@ -123,7 +123,7 @@ async def all_resources(client: Client) -> list[str]:
 
 @every_server
 @every_era
-async def test_skills_are_served_as_by_a_server_of_our_own(make: Any, mode: Any, skills: Skills) -> None:
+async def test_attached_skills_equal_those_of_standalone_server(make: Any, mode: Any, skills: Skills) -> None:
     server = make()
     attach(server, skills)
     async with (
@@ -150,7 +150,7 @@ async def test_skills_are_served_as_by_a_server_of_our_own(make: Any, mode: Any,
 
 @every_server
 @every_era
-async def test_everything_that_the_server_had_still_works(make: Any, mode: Any, skills: Skills) -> None:
+async def test_existing_features_of_server_still_work(make: Any, mode: Any, skills: Skills) -> None:
     server = make()
     attach(server, skills, every_client=False)
     async with Client(server, mode=mode) as client:
@@ -168,7 +168,7 @@ async def test_everything_that_the_server_had_still_works(make: Any, mode: Any, 
 
 @every_server
 @every_era
-async def test_lists_are_merged_over_all_pages_of_both(make: Any, mode: Any) -> None:
+async def test_lists_are_merged_across_all_pages(make: Any, mode: Any) -> None:
     server = make()
     many = (Skill(f"s{number}", f"---\nname: s{number}\ndescription: x\n---\n") for number in range(150))
     attach(server, Skills().add(*many))
@@ -189,7 +189,7 @@ async def test_lists_are_merged_over_all_pages_of_both(make: Any, mode: Any) -> 
 
 @every_server
 @every_era
-async def test_clients_without_the_extension_are_offered_skills_if_the_author_wants(
+async def test_every_client_option_serves_clients_without_extension(
     make: Any, mode: Any, skills: Skills
 ) -> None:
     server = make()
@@ -215,7 +215,7 @@ async def test_clients_without_the_extension_are_offered_skills_if_the_author_wa
 
 
 @every_era
-async def test_a_name_that_the_server_has_stays_its_own(mode: Any, skills: Skills) -> None:
+async def test_names_of_server_take_precedence(mode: Any, skills: Skills) -> None:
     server = sdk_server()
 
     @server.prompt()
@@ -239,7 +239,7 @@ async def test_a_name_that_the_server_has_stays_its_own(mode: Any, skills: Skill
 
 
 @every_era
-async def test_what_is_registered_after_the_skills_is_kept_too(mode: Any, skills: Skills) -> None:
+async def test_features_registered_after_attach_work(mode: Any, skills: Skills) -> None:
     server = sdk_server()
     attach(server, skills, every_client=False)
 
@@ -262,7 +262,7 @@ async def test_what_is_registered_after_the_skills_is_kept_too(mode: Any, skills
         assert done.completion.values == ["anvil"]
 
 
-async def test_a_server_that_had_nothing_declares_what_the_skills_bring(skills: Skills) -> None:
+async def test_empty_server_declares_capabilities_of_skills(skills: Skills) -> None:
     server: Server[Any] = Server("bare")
     options = server.create_initialization_options()  # made too early, as people do
     attach(server, skills, every_client=False)
@@ -275,7 +275,7 @@ async def test_a_server_that_had_nothing_declares_what_the_skills_bring(skills: 
 
 @every_server
 @every_era
-async def test_a_folder_is_followed_and_clients_hear_of_it(make: Any, mode: Any, tmp_path: Path) -> None:
+async def test_folder_changes_notify_clients(make: Any, mode: Any, tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     server = make()
     attach(server, tmp_path)
@@ -288,7 +288,7 @@ async def test_a_folder_is_followed_and_clients_hear_of_it(make: Any, mode: Any,
         assert names == ["one", "two"]
 
 
-async def test_files_can_be_subscribed_to_and_what_is_theirs_goes_to_them(skills: Skills) -> None:
+async def test_subscriptions_go_to_skills_or_to_the_server(skills: Skills) -> None:
     asked: list[str] = []
 
     async def subscribe(_context: Any, params: Any) -> types.EmptyResult:
@@ -305,7 +305,7 @@ async def test_files_can_be_subscribed_to_and_what_is_theirs_goes_to_them(skills
     assert asked == ["host://readme", "host://readme"]
 
 
-async def test_a_client_that_listens_hears_of_both() -> None:
+async def test_listening_client_gets_changes_of_both() -> None:
     bus = InMemorySubscriptionBus()
     server: Server[Any] = Server("x", on_subscriptions_listen=ListenHandler(bus))
     attach(server, refunds())
@@ -318,7 +318,7 @@ async def test_a_client_that_listens_hears_of_both() -> None:
 
 
 @every_server
-async def test_one_skill_can_be_a_prompt_in_the_same_line(make: Any) -> None:
+async def test_attach_can_register_skill_as_prompt(make: Any) -> None:
     server = make()
     attach(server, refunds(), prompt="start_refund")
     async with Client(server) as client:
@@ -328,14 +328,14 @@ async def test_one_skill_can_be_a_prompt_in_the_same_line(make: Any) -> None:
         attach(make(), refunds(), "skills", prompt="start_refund")
 
 
-async def test_skills_are_attached_once(skills: Skills) -> None:
+async def test_attaching_twice_is_refused(skills: Skills) -> None:
     server = sdk_server()
     attach(server, skills)
     with pytest.raises(ConflictError, match=r"attach\(server, these, those\)"):
         attach(server, Skill("more", "x"))
 
 
-async def test_what_cannot_be_attached_is_refused_with_what_to_do(skills: Skills) -> None:
+async def test_invalid_attach_arguments_are_refused_with_hint(skills: Skills) -> None:
     with pytest.raises(InvalidValueError, match="is nothing that skills can be attached to"):
         attach("server", skills)  # pyright: ignore[reportArgumentType] - that is the point
     with pytest.raises(InvalidValueError, match="is nothing that can be served"):
@@ -354,7 +354,7 @@ async def test_what_cannot_be_attached_is_refused_with_what_to_do(skills: Skills
         attach(taken, skills)
 
 
-async def test_a_server_that_collected_skills_can_be_attached(tmp_path: Path) -> None:
+async def test_skill_server_can_be_attached(tmp_path: Path) -> None:
     collected = SkillServer("collected").add(refunds(), prompt="start_refund")
 
     @collected.skill("live")
@@ -372,7 +372,7 @@ async def test_a_server_that_collected_skills_can_be_attached(tmp_path: Path) ->
 
 
 @every_server
-def test_a_server_can_run_in_one_loop_after_another(make: Any, skills: Skills) -> None:
+def test_server_can_run_in_successive_event_loops(make: Any, skills: Skills) -> None:
     server = make()
     attach(server, skills)
 
@@ -384,7 +384,7 @@ def test_a_server_can_run_in_one_loop_after_another(make: Any, skills: Skills) -
 
 
 @every_era
-async def test_a_pattern_takes_nothing_from_the_server(mode: Any) -> None:
+async def test_pattern_does_not_shadow_resources_of_server(mode: Any) -> None:
     server = sdk_server()
 
     @server.resource("skill://mine/x/SKILL.md")
@@ -432,7 +432,7 @@ FURNISHED: list[Callable[[], Any]] = [sdk_server, lambda: FastMCP("host", instru
 @pytest.mark.parametrize("make", FURNISHED, ids=["sdk", "fastmcp"])
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @every_era
-async def test_a_taken_name_is_theirs_and_a_problem_says_so(
+async def test_taken_name_stays_with_server_and_is_reported(
     mode: Any, make: Callable[[], Any], *, late: bool, skills: Skills
 ) -> None:
     server = make()
@@ -461,9 +461,7 @@ async def test_a_taken_name_is_theirs_and_a_problem_says_so(
 
 
 @pytest.mark.parametrize("make", FURNISHED, ids=["sdk", "fastmcp"])
-async def test_nothing_is_taken_from_a_server_that_offers_hosts_only(
-    make: Callable[[], Any], skills: Skills
-) -> None:
+async def test_host_only_skills_take_no_names(make: Callable[[], Any], skills: Skills) -> None:
     server = with_taken_names(make())
     attach(server, skills, every_client=False)
     async with connected(server) as client:
@@ -474,7 +472,7 @@ async def test_nothing_is_taken_from_a_server_that_offers_hosts_only(
 
 @pytest.mark.parametrize("make", [*MAKERS, FURNISHED[1]], ids=["sdk", "lowlevel", "fastmcp"])
 @every_era
-async def test_clients_of_today_get_tools_prompts_and_instructions(
+async def test_clients_without_extension_get_tools_prompts_and_instructions(
     make: Callable[[], Any], mode: Any, skills: Skills
 ) -> None:
     server, for_hosts = make(), make()
@@ -493,7 +491,7 @@ async def test_clients_of_today_get_tools_prompts_and_instructions(
 
 
 @every_era
-async def test_clients_that_watch_the_problems_hear_of_a_taken_name(mode: Any, skills: Skills) -> None:
+async def test_taken_name_notifies_subscribers_of_problems(mode: Any, skills: Skills) -> None:
     server = sdk_server()
     attach(server, skills)
     async with listening_client(partial(Client, server), mode) as heard:

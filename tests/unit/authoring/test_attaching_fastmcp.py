@@ -33,7 +33,7 @@ REFUNDS = "skill://acme/billing/refunds/SKILL.md"
 
 
 @every_era
-async def test_skills_are_served_as_by_a_server_of_our_own(mode: Any, skills: Skills) -> None:
+async def test_attached_skills_equal_those_of_standalone_server(mode: Any, skills: Skills) -> None:
     server = fastmcp_server()
     attach(server, skills)
     async with (
@@ -69,7 +69,7 @@ async def test_skills_are_served_as_by_a_server_of_our_own(mode: Any, skills: Sk
 
 
 @every_era
-async def test_everything_that_the_server_had_still_works(mode: Any, skills: Skills) -> None:
+async def test_existing_features_of_server_still_work(mode: Any, skills: Skills) -> None:
     server = fastmcp_server()
     attach(server, skills, every_client=False)
 
@@ -98,9 +98,7 @@ async def test_everything_that_the_server_had_still_works(mode: Any, skills: Ski
 
 
 @every_era
-async def test_clients_without_the_extension_are_offered_skills_if_the_author_wants(
-    mode: Any, skills: Skills
-) -> None:
+async def test_every_client_option_serves_clients_without_extension(mode: Any, skills: Skills) -> None:
     server = fastmcp_server()
     attach(server, skills, options=ServeOptions())
     async with client_of(server, mode) as client:
@@ -119,7 +117,7 @@ async def test_clients_without_the_extension_are_offered_skills_if_the_author_wa
 
 
 @every_era
-async def test_prompts_of_a_mounted_server_are_text_if_its_author_wants(mode: Any, skills: Skills) -> None:
+async def test_prompts_of_mounted_server_can_be_text(mode: Any, skills: Skills) -> None:
     child, parent = fastmcp_server(), FastMCP("parent")
     attach(child, skills, options=ServeOptions(prompt_content=PromptContent.TEXT))
     attach(parent, OWN, options=ServeOptions())
@@ -138,7 +136,7 @@ OWN = Skill("own", "---\nname: own\ndescription: Own.\n---\n# Own\n")
 @every_era
 @pytest.mark.parametrize("extensions", [[], KNOWS_SKILLS], ids=["plain", "knowing"])
 @pytest.mark.parametrize("mounted", [False, True])
-async def test_the_tools_of_skills_follow_what_a_client_declares(
+async def test_skill_tools_depend_on_client_capabilities(
     mode: Any, extensions: list[Any], *, mounted: bool, skills: Skills
 ) -> None:
     server, prefix = fastmcp_server(), ""
@@ -155,7 +153,7 @@ async def test_the_tools_of_skills_follow_what_a_client_declares(
         assert ("Unknown tool" if extensions else "Read the policy.") in text_of(answer)
 
 
-async def test_a_tool_that_a_client_kept_asks_who_calls(skills: Skills) -> None:
+async def test_cached_tool_checks_the_calling_client(skills: Skills) -> None:
     server = fastmcp_server()
     attach(server, skills, options=ServeOptions(skill_tools=SkillTools.AUTO))
     tool = next(each for each in await server.list_tools() if each.name == "load-skill")
@@ -173,7 +171,7 @@ async def test_a_tool_that_a_client_kept_asks_who_calls(skills: Skills) -> None:
 
 @pytest.mark.parametrize("first", list(SkillTools))
 @pytest.mark.parametrize("second", list(SkillTools))
-async def test_all_skills_together_name_no_tool_that_one_server_lacks(
+async def test_instructions_name_no_tool_a_server_lacks(
     first: SkillTools, second: SkillTools, skills: Skills
 ) -> None:
     child, parent = fastmcp_server(), FastMCP("parent")
@@ -198,7 +196,7 @@ async def test_all_skills_together_name_no_tool_that_one_server_lacks(
         ("skill://fails/SKILL.md", -32603),
     ],
 )
-async def test_what_cannot_be_read_is_refused_cleanly(mode: Any, uri: str, code: int, skills: Skills) -> None:
+async def test_unreadable_uri_is_a_clean_error(mode: Any, uri: str, code: int, skills: Skills) -> None:
     def fails(_request: object) -> str:
         raise ValueError("secret")
 
@@ -227,7 +225,7 @@ def with_hidden() -> Skills:
 
 
 class Hides(Middleware):
-    """Somebody's middleware that keeps a resource from clients."""
+    """A third-party middleware that hides a resource from clients."""
 
     async def on_list_resources(self, context: Any, call_next: Any) -> Any:
         return [each for each in await call_next(context) if str(each.uri) != HIDDEN]
@@ -253,7 +251,7 @@ def said(result: Any) -> str:
 
 @every_era
 @pytest.mark.parametrize("hide", [switched_off, the_other_switched_on, hidden_by_middleware])
-async def test_a_skill_that_fastmcp_keeps_from_a_client_is_nowhere(mode: Any, hide: Any) -> None:
+async def test_skill_hidden_by_fastmcp_appears_nowhere(mode: Any, hide: Any) -> None:
     server = fastmcp_server()
     attach(server, with_hidden(), options=ServeOptions(archives=True))
     hide(server)
@@ -303,7 +301,7 @@ async def test_skills_are_native_components(skills: Skills) -> None:
     assert (await server.read_resource(REFUNDS)).contents[0].content == REFUNDS_TEXT  # and without a client
 
 
-async def test_two_ways_to_serve_skills_are_refused(skills: Skills, tmp_path: Path) -> None:
+async def test_attaching_beside_another_skills_provider_is_refused(skills: Skills, tmp_path: Path) -> None:
     server = fastmcp_server()
     attach(server, skills)
     with pytest.raises(ConflictError, match="has skills already"):
@@ -336,7 +334,7 @@ x-personal-mcp:
 
 @every_era
 @pytest.mark.parametrize("namespace", [None, "team"])
-async def test_the_contract_uses_the_native_fields(mode: Any, namespace: str | None, tmp_path: Path) -> None:
+async def test_contract_uses_native_fields(mode: Any, namespace: str | None, tmp_path: Path) -> None:
     write(tmp_path, {"refunds/SKILL.md": CONTRACTED, "refunds/references/policy.md": "# Policy\n"})
     child, parent = fastmcp_server("child"), fastmcp_server("parent")
     attach(child, tmp_path, options=ServeOptions(every_client=False, additions=[ContractOptions()]))

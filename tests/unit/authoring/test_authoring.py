@@ -1,4 +1,4 @@
-"""Skills written in code: values that cannot be wrong, and two surfaces that cannot drift."""
+"""Skills written in code: values are checked when created, and resources and prompts agree."""
 
 import base64
 import hashlib
@@ -48,14 +48,14 @@ def demo() -> SkillServer:
     return server.add(code_mode(), prompt="start_code_mode")
 
 
-def test_hello_world_has_the_bytes_of_the_book() -> None:
+def test_hello_world_has_the_documented_bytes() -> None:
     content = Skill("hello-world", HELLO_WORLD).content
     assert len(content) == 172
     digest = hashlib.sha256(content).hexdigest()
     assert (digest[:8], digest[-4:]) == ("a5777e88", "d43d")
 
 
-def test_a_value_never_changes() -> None:
+def test_skill_is_immutable() -> None:
     skill = Skill("refunds", REFUNDS)
     moved = (
         skill.with_path("acme/refunds").with_description("Other.").with_reference("a.md", "text/plain", "a")
@@ -89,7 +89,7 @@ def test_a_value_never_changes() -> None:
         *("a\\b", "a?b", "a#b", "a\nb", "a\x7fb"),
     ],
 )
-def test_a_reference_path_that_cannot_be_is_refused_with_rule_value_and_fix(path: str) -> None:
+def test_invalid_reference_path_error_names_rule_and_fix(path: str) -> None:
     with pytest.raises(InvalidValueError) as refused:
         Skill("refunds", REFUNDS).with_reference(path, "text/plain", "x")
     assert refused.value.value == path
@@ -99,7 +99,7 @@ def test_a_reference_path_that_cannot_be_is_refused_with_rule_value_and_fix(path
         SkillReference(path, "text/plain", "x")
 
 
-def test_a_reference_path_is_taken_once() -> None:
+def test_duplicate_reference_path_is_refused() -> None:
     skill = Skill("refunds", REFUNDS).with_reference("a.md", "text/plain", "x")
     with pytest.raises(InvalidValueError, match="is taken in this skill"):
         skill.with_reference("a.md", "text/plain", "y")
@@ -116,20 +116,20 @@ def test_a_reference_path_is_taken_once() -> None:
         ("X/y/z", "x/Y"),
     ],
 )
-def test_files_that_some_host_cannot_keep_apart_are_refused(first: str, second: str) -> None:
+def test_clashing_reference_paths_are_refused(first: str, second: str) -> None:
     skill = Skill("refunds", REFUNDS).with_reference(first, "text/plain", "x")
-    with pytest.raises(InvalidValueError, match="give each file a path of its own") as refused:
+    with pytest.raises(InvalidValueError, match="give each file a different path") as refused:
         skill.with_reference(second, "text/plain", "y")
     assert refused.value.value == second
     assert f"`{first}`" in refused.value.rule
-    with pytest.raises(InvalidValueError, match="a file is no folder"):
+    with pytest.raises(InvalidValueError, match="a file cannot be a folder as well"):
         skill.with_reference("skill.md/x", "text/plain", "y")
 
 
 @pytest.mark.parametrize(
     "mime_type", ["", None, "text", "text/", "/x", "text/\n", "text/plain\n", "a/b/c", "a/b;c"]
 )
-def test_a_mime_type_is_type_and_subtype(mime_type: Any) -> None:
+def test_invalid_mime_type_is_refused(mime_type: Any) -> None:
     with pytest.raises(InvalidValueError, match="write it as in `text/markdown`"):
         SkillReference("a.md", mime_type, "x")
 
@@ -137,56 +137,56 @@ def test_a_mime_type_is_type_and_subtype(mime_type: Any) -> None:
 @pytest.mark.parametrize(
     "mime_type", ["image/svg+xml", "text/plain; charset=utf-8", 'text/markdown;variant="GF M"', "x/vnd.a-b_c"]
 )
-def test_a_mime_type_may_have_parameters(mime_type: str) -> None:
+def test_mime_type_may_have_parameters(mime_type: str) -> None:
     assert SkillReference("a.md", mime_type, "x").mime_type == mime_type
 
 
 @pytest.mark.parametrize(
     "path", ["", "acme", "acme/", "/acme/refunds", "acme//refunds", "../refunds", "a#/refunds"]
 )
-def test_a_skill_path_that_cannot_be_is_refused_with_a_proposal(path: str) -> None:
+def test_invalid_skill_path_is_refused_with_suggestion(path: str) -> None:
     with pytest.raises(InvalidValueError) as refused:
         Skill("refunds", REFUNDS).with_path(path)
     assert "`team/topic/refunds`" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["", "Refunds", "a_b", "-a", "a--b", "a" * 65])
-def test_a_name_that_breaks_the_rule_is_refused(name: str) -> None:
+def test_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidValueError):
         Skill(name, "# Body")
 
 
-def test_a_frontmatter_of_another_name_is_refused() -> None:
+def test_frontmatter_with_another_name_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="write `name: refunds`"):
         Skill("refunds", HELLO_WORLD)
 
 
-def test_every_address_taken_twice_is_named_at_once() -> None:
+def test_every_duplicate_uri_is_reported_at_once() -> None:
     server = SkillServer("x")
     one = Skill("a", "---\nname: a\ndescription: x\n---\n").with_reference("r.md", "text/plain", "x")
     server.add(one, one, Skill("b", "b"), Skill("b", "b"))
     with pytest.raises(ConflictError) as conflict:
         server.build()
-    assert str(conflict.value).startswith("3 addresses are taken twice: ")
+    assert str(conflict.value).startswith("3 URIs are used twice: ")
     for uri in ("skill://a/SKILL.md", "skill://a/r.md", "skill://b/SKILL.md"):
         assert f"`{uri}`" in str(conflict.value)
 
-    with pytest.raises(ConflictError, match=r"^1 address is taken twice: "):
+    with pytest.raises(ConflictError, match=r"^1 URI is used twice: "):
         Skills().add(Skill("b", "b"), Skill("b", "b")).check()
 
 
-def test_collections_add_up() -> None:
+def test_collections_can_be_merged() -> None:
     both = Skills().add(code_mode(), prompt="start").merge(Skills().add(Skill("refunds", REFUNDS)))
     assert [skill.name for skill in both] == ["code-mode", "refunds"]
     with pytest.raises(InvalidValueError, match="is in both"):
         both.merge(Skills().add(code_mode(), prompt="start"))
-    with pytest.raises(InvalidValueError, match="is there already"):
+    with pytest.raises(InvalidValueError, match="already exists"):
         both.add(Skill("other", "x"), prompt="start")
     with pytest.raises(InvalidValueError, match="is for one skill"):
         Skills().add(Skill("a", "x"), Skill("b", "x"), prompt="p")
 
 
-def test_a_prompt_is_never_dropped() -> None:
+def test_conflicting_prompts_are_refused() -> None:
     one, other = Skill("a", "x"), Skill("b", "x")
     for added, told in [
         ([Skills().add(one)], "is for one skill, and not for a collection"),
@@ -204,10 +204,10 @@ def test_a_prompt_is_never_dropped() -> None:
         ("folder", r"`Skill\.from_dir`"),
         (Path("folder"), r"`Skill\.from_dir`"),
         ([Skill("a", "x")], r"write a `\*` before it"),
-        (None, "make a `Skill`"),
+        (None, "pass a `Skill`"),
     ],
 )
-def test_what_is_no_skill_is_refused_where_it_is_added(value: Any, fix: str) -> None:
+def test_adding_something_else_than_a_skill_is_refused(value: Any, fix: str) -> None:
     for add in (SkillServer("x").add, Skills().add):
         with pytest.raises(InvalidValueError, match=fix):
             add(value)
@@ -215,7 +215,7 @@ def test_what_is_no_skill_is_refused_where_it_is_added(value: Any, fix: str) -> 
         Skills().add(Skills())  # pyright: ignore[reportArgumentType] - that is the point
 
 
-def test_the_text_of_a_prompt_is_stitched_by_the_rule() -> None:
+def test_prompt_text_joins_document_and_references() -> None:
     assert Skill("x", "A").with_reference("ref1.md", "text/plain", "refbody").prompt_text() == (
         "A\n\n--- ref1.md ---\nrefbody\n"
     )
@@ -223,13 +223,13 @@ def test_the_text_of_a_prompt_is_stitched_by_the_rule() -> None:
     assert Skill("x", "A\r\n").prompt_text() == "A\r\n"
 
 
-def test_a_prompt_of_bytes_is_refused_by_the_name_of_the_file() -> None:
+def test_prompt_with_binary_file_is_refused() -> None:
     skill = Skill("x", "A").with_reference("logo.png", "image/png", b"\x89PNG")
     with pytest.raises(InvalidValueError, match=r"`logo\.png` is not UTF-8"):
         SkillServer("x").add(skill, prompt="p")
 
 
-def test_importing_the_values_never_loads_the_sdk() -> None:
+def test_importing_authoring_does_not_load_the_sdk() -> None:
     script = "import sys; from skillwire import Skill, Skills, SkillReference; print('mcp' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"False\n"
@@ -237,7 +237,7 @@ def test_importing_the_values_never_loads_the_sdk() -> None:
 
 
 @pytest.mark.anyio
-async def test_everything_can_be_asked_without_a_transport() -> None:
+async def test_server_answers_in_process_without_transport() -> None:
     server = demo()
     listed = await server.list_resources()
     assert [each["uri"] for each in listed] == [
@@ -259,7 +259,7 @@ async def test_everything_can_be_asked_without_a_transport() -> None:
 
 
 @pytest.mark.anyio
-async def test_all_pages_are_listed_without_a_transport() -> None:
+async def test_in_process_listing_covers_all_pages() -> None:
     server = SkillServer("many").add(*(Skill(f"s{number}", "x") for number in range(150)))
     uris = [each["uri"] for each in await server.list_resources()]
     assert uris[:150] == [f"skill://s{number}/SKILL.md" for number in range(150)]
@@ -267,7 +267,7 @@ async def test_all_pages_are_listed_without_a_transport() -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_not_there_is_an_error_on_a_server_that_has_nothing_of_the_kind() -> None:
+async def test_missing_items_are_errors_on_empty_server() -> None:
     for server in (SkillServer("empty"), SkillServer("without-prompts").add(Skill("a", "x"))):
         with pytest.raises(BadParamsError, match="there is no prompt `zzz`"):
             await server.get_prompt("zzz")
@@ -278,7 +278,7 @@ async def test_what_is_not_there_is_an_error_on_a_server_that_has_nothing_of_the
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_server_built_in_code_is_a_server_like_any_other(mode: str) -> None:
+async def test_server_built_in_code_serves_like_any_other(mode: str) -> None:
     server = demo()
     await server.list_resources()
     async with Client(server.build(), mode=mode) as client:
@@ -298,7 +298,7 @@ async def test_a_server_built_in_code_is_a_server_like_any_other(mode: str) -> N
 
 
 @pytest.mark.anyio
-async def test_a_document_without_frontmatter_is_a_resource_and_no_listed_skill() -> None:
+async def test_document_without_frontmatter_is_only_a_resource() -> None:
     plain = Skill("plain", "# Just text\n").with_description("Shown.")
     server = SkillServer("x").add(plain, prompt="plain").add(Skill("refunds", REFUNDS))
     listed = await server.list_resources()
@@ -314,7 +314,7 @@ async def test_a_document_without_frontmatter_is_a_resource_and_no_listed_skill(
 
 
 @pytest.mark.anyio
-async def test_a_skill_below_another_is_among_its_files() -> None:
+async def test_files_of_nested_skill_belong_to_outer_skill() -> None:
     outer = Skill("outer", "---\nname: outer\ndescription: x\n---\n")
     inner = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("outer/inner")
     server = SkillServer("x").add(outer, inner.with_reference("a.md", "text/plain", "a"))
@@ -324,14 +324,14 @@ async def test_a_skill_below_another_is_among_its_files() -> None:
     assert [file.path for file in entries["inner"].files] == ["SKILL.md", "a.md"]
 
 
-def test_files_of_a_skill_and_of_one_below_it_are_kept_apart_by_every_host() -> None:
+def test_clash_with_file_of_nested_skill_is_refused() -> None:
     outer = Skill("outer", "---\nname: outer\ndescription: x\n---\n")
     inner = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("outer/inner")
     for path, below in [("inner/A.md", "a.md"), ("inner", "a.md")]:
         server = SkillServer("x").add(
             outer.with_reference(path, "text/plain", "x"), inner.with_reference(below, "text/plain", "x")
         )
-        with pytest.raises(InvalidValueError, match="give each file a path of its own"):
+        with pytest.raises(InvalidValueError, match="give each file a different path"):
             server.build()
 
 
@@ -353,14 +353,14 @@ def _catalog(server: SkillServer) -> Any:
         ),
     ],
 )
-def test_a_skill_that_is_too_large_is_refused_when_the_server_is_built(skill: Skill, told: str) -> None:
+def test_oversized_skill_is_refused_when_building_server(skill: Skill, told: str) -> None:
     with pytest.raises(InvalidValueError, match=told):
         SkillServer("x").add(skill, prompt="p").build()
     with pytest.raises(InvalidValueError, match=told):
         CodeSource(Skills().add(skill))
 
 
-def test_a_server_without_skills_declares_none() -> None:
+def test_server_without_skills_declares_none() -> None:
     async def ask() -> None:
         async with Client(SkillServer("empty").build(), mode="legacy") as client:
             assert client.server_capabilities.resources is None
@@ -368,7 +368,7 @@ def test_a_server_without_skills_declares_none() -> None:
     anyio.run(ask)
 
 
-def test_no_public_address_without_a_token() -> None:
+def test_public_address_requires_a_token() -> None:
     with pytest.raises(UsageError, match="can be reached from other machines"):
         demo().run(http="0.0.0.0:0")
 
@@ -382,7 +382,7 @@ references = st.lists(st.tuples(paths, bodies), max_size=4, unique_by=lambda eac
 
 
 def _apart(paths: list[str]) -> bool:
-    """Whether files of these paths can stand side by side."""
+    """Whether files at these paths can exist together."""
     files = ["skill.md", *paths]
     return len(set(files)) == len(files) and not any(
         f"{b}/".startswith(f"{a}/") for a, b in permutations(files, 2)
@@ -390,9 +390,7 @@ def _apart(paths: list[str]) -> bool:
 
 
 @given(body=bodies, files=references)
-def test_stitched_reads_are_the_prompt_byte_for_byte(
-    body: str | bytes, files: list[tuple[str, str | bytes]]
-) -> None:
+def test_joined_reads_equal_the_prompt(body: str | bytes, files: list[tuple[str, str | bytes]]) -> None:
     anyio.run(_compare, body, files)
 
 
@@ -442,7 +440,7 @@ server.run()
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ERAS)
-async def test_both_surfaces_agree_over_stdio(mode: str) -> None:
+async def test_resources_and_prompts_agree_over_stdio(mode: str) -> None:
     async with Client(
         StdioServerParameters(command=sys.executable, args=["-c", SCRIPT]), mode=mode
     ) as client:

@@ -1,4 +1,4 @@
-"""Skills in code are cached as those of folders are, and the cache never changes an answer."""
+"""Skills in code are cached like those in folders, and the cache never changes an answer."""
 
 import json
 from collections.abc import Iterator
@@ -67,34 +67,34 @@ def asked(served: ServerPair, method: str, **params: str) -> tuple[Any, int]:
 
 @pytest.mark.rule("S12", "S19")
 @pytest.mark.parametrize("uri", [REFUNDS, "skill://acme/refunds/terms.md", "skill://acme/refunds/logo.bin"])
-def test_files_of_skills_in_code_come_from_the_cache(in_code: ServerPair, uri: str) -> None:
+def test_files_of_code_skills_come_from_cache(in_code: ServerPair, uri: str) -> None:
     result, cached = asked(in_code, "resources/read", uri=uri)
     assert result["contents"][0]["uri"] == uri
     assert cached == 5
 
 
-def test_lists_and_entries_of_skills_in_code_are_cached(in_code: ServerPair) -> None:
+def test_lists_and_records_of_code_skills_are_cached(in_code: ServerPair) -> None:
     result, cached = asked(in_code, "skills/list")
     assert {each["uri"] for each in result["skills"]} == {REFUNDS, "skill://clock/SKILL.md"}
     assert cached == 5
     assert asked(in_code, "skills/get", uri=REFUNDS)[1] == 5
 
 
-def test_live_text_is_made_anew_for_each_read(in_code: ServerPair) -> None:
+def test_live_text_is_never_cached(in_code: ServerPair) -> None:
     line = json.dumps(modern("resources/read", uri="skill://clock/SKILL.md")).encode()
     texts = {in_code.with_cache.ask(line)["result"]["contents"][0]["text"] for _ in range(4)}
     assert len(texts) == 4
     assert in_code.response_cache.answered == 0
 
 
-def test_a_skill_behind_a_pattern_is_not_cached(in_code: ServerPair) -> None:
+def test_skill_matched_by_pattern_is_not_cached(in_code: ServerPair) -> None:
     result, cached = asked(in_code, "resources/read", uri="skill://sales/north/SKILL.md")
     assert "in north" in result["contents"][0]["text"]
     assert cached == 0
 
 
 @pytest.mark.rule("S19")
-def test_a_replaced_file_in_memory_is_never_answered_from_the_cache(
+def test_replaced_memory_file_is_not_served_from_cache(
     memory: tuple[MemorySource, ServerPair],
 ) -> None:
     source, served = memory
@@ -106,7 +106,7 @@ def test_a_replaced_file_in_memory_is_never_answered_from_the_cache(
     assert asked(served, "resources/read", uri="skill://notes/more.md")[0]["contents"][0]["text"] == "second"
 
 
-def test_a_removed_skill_in_memory_is_not_answered_from_the_cache(
+def test_removed_memory_skill_is_not_served_from_cache(
     memory: tuple[MemorySource, ServerPair],
 ) -> None:
     source, served = memory

@@ -1,4 +1,4 @@
-"""Every way to start a server is the same server: the same bytes, the cache, and word of every change."""
+"""Every way to start a server gives the same bytes, the response cache and notifications of changes."""
 
 import gc
 import json
@@ -71,7 +71,7 @@ QUESTIONS = [
 
 
 @pytest.mark.rule("S12", "S19")
-def test_every_way_to_serve_a_folder_gives_the_same_bytes(folder: Path) -> None:
+def test_every_way_to_serve_gives_the_same_bytes(folder: Path) -> None:
     answers: dict[str, list[Any]] = {}
     for way, arguments in every_way(folder).items():
         with StdioPeer(MODERN, arguments) as peer:
@@ -96,7 +96,7 @@ def test_every_way_to_serve_offers_skills_to_every_client(folder: Path) -> None:
     [(SERVE, QUESTIONS[:2]), (SKILL_SERVER, QUESTIONS[:4])],  # a file that was just written is read anew
     ids=["serve", "SkillServer"],
 )
-def test_a_server_in_code_answers_without_the_sdk(
+def test_server_in_code_answers_without_the_sdk(
     folder: Path, source: str, asked: list[dict[str, Any]]
 ) -> None:
     lines = b"".join(json.dumps(question).encode() + b"\n" for question in asked)
@@ -109,7 +109,7 @@ def test_a_server_in_code_answers_without_the_sdk(
 
 @pytest.mark.parametrize("version", VERSIONS[:2])
 @pytest.mark.parametrize("way", ["the command", "serve", "serve_stdio"])
-def test_a_changed_file_is_announced_and_read_anew(folder: Path, way: str, version: str) -> None:
+def test_changed_file_is_announced_and_read_again(folder: Path, way: str, version: str) -> None:
     with StdioPeer(version, every_way(folder)[way]) as peer:
         before, *_ = [peer.result("skills/get", {"uri": REFUNDS})["skill"] for _ in range(3)]
         if peer.modern:
@@ -147,25 +147,25 @@ async def other(_context: Context, _params: Params) -> dict[str, Any]:
     return {"skills": []}
 
 
-def test_a_server_that_nobody_changed_has_a_cache() -> None:
+def test_unmodified_server_has_a_cache() -> None:
     assert cached_skills(built()) is not None
     assert cached_skills(SkillServer("empty").build()) is None
 
 
-def test_a_middleware_turns_the_cache_off() -> None:
+def test_middleware_disables_the_cache() -> None:
     server = built()
     server.middleware.append(refuse)
     assert cached_skills(server) is None
 
 
 @pytest.mark.parametrize("method", ["skills/list", "skills/get", "resources/read"])
-def test_a_handler_of_its_own_turns_the_cache_off(method: str) -> None:
+def test_custom_handler_disables_the_cache(method: str) -> None:
     server = built()
     server.add_request_handler(method, Params, other)
     assert cached_skills(server) is None
 
 
-def test_another_name_or_lifespan_turns_the_cache_off() -> None:
+def test_custom_name_or_lifespan_disables_the_cache() -> None:
     renamed, other_life = built(), built()
     renamed.name = "another"
     other_life.lifespan = other
@@ -173,7 +173,7 @@ def test_another_name_or_lifespan_turns_the_cache_off() -> None:
     assert cached_skills(other_life) is None
 
 
-def test_a_server_and_its_cache_are_forgotten_together() -> None:
+def test_server_and_cache_are_garbage_collected_together() -> None:
     server = built()
     cached = cached_skills(server)
     assert cached is not None
@@ -194,7 +194,7 @@ server.run()
 """
 
 
-def test_a_middleware_added_to_what_build_returns_sees_every_request(folder: Path) -> None:
+def test_middleware_added_after_build_sees_every_request(folder: Path) -> None:
     with StdioPeer(MODERN, program(RUN_WITH_MIDDLEWARE, folder)) as peer:
         for _ in range(3):
             assert peer.result("skills/list")["skills"]
@@ -202,8 +202,8 @@ def test_a_middleware_added_to_what_build_returns_sees_every_request(folder: Pat
 
 
 @pytest.mark.anyio
-async def test_a_middleware_that_is_added_to_a_running_app_is_not_passed_by(folder: Path) -> None:
-    """It may be the one that decides who may read: the cache is looked for when requests come."""
+async def test_middleware_added_to_running_app_is_not_bypassed(folder: Path) -> None:
+    """A middleware may control access, so the cache is disabled at the next request."""
     server = skills_server(Library([FolderSource(folder)]))
     listening, bound = listen(Address("127.0.0.1", 0))
     app = http_app(server, HostPolicy(bound))
@@ -233,7 +233,7 @@ async def test_a_middleware_that_is_added_to_a_running_app_is_not_passed_by(fold
 
 
 @pytest.mark.anyio
-async def test_serving_over_http_ends_with_its_task_and_frees_the_port(folder: Path) -> None:
+async def test_cancelling_http_server_frees_the_port(folder: Path) -> None:
     listening, bound = listen(Address("127.0.0.1", 0))
     app = http_app(skills_server(Library([FolderSource(folder)])), HostPolicy(bound))
     started = anyio.Event()
@@ -246,7 +246,7 @@ async def test_serving_over_http_ends_with_its_task_and_frees_the_port(folder: P
     again.close()
 
 
-def test_an_address_for_others_needs_a_token() -> None:
+def test_non_loopback_address_requires_a_token() -> None:
     server = SkillServer("demo").add(Skill("one", "---\nname: one\ndescription: O.\n---\n"))
     with pytest.raises(UsageError, match="no token"):
         server.run("0.0.0.0:0")
@@ -275,7 +275,7 @@ server.run("127.0.0.1:0", token="s3cret")
     [OVER_HTTP, "import sys, skillwire; skillwire.serve(sys.argv[1], http='0', token='s3cret')"],
     ids=["SkillServer", "serve"],
 )
-def test_a_token_guards_a_server_in_code_and_its_answers_are_private(folder: Path, source: str) -> None:
+def test_token_guards_server_in_code_with_private_answers(folder: Path, source: str) -> None:
     with subprocess.Popen(program(source, folder), stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         told = next(line.decode() for line in process.stderr if b"serving on " in line)
@@ -307,7 +307,7 @@ def test_serve_reports_broken_skills_and_missing_folders_on_stderr(folder: Path)
     assert done.stdout == b""
 
 
-def test_a_traceback_shows_the_hint_of_an_error() -> None:
+def test_traceback_shows_hint_of_error() -> None:
     with pytest.raises(UsageError) as caught:
         skillwire.serve("skills", http="0.0.0.0:0")
     assert f"hint: {caught.value.hint}" in "".join(traceback.format_exception(caught.value))

@@ -1,4 +1,4 @@
-"""Skills of servers that are mounted in other FastMCP servers: nested, late, twice, in each other's way."""
+"""Skills of mounted FastMCP servers: nested, mounted later, mounted twice, and in conflict."""
 
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ every_era = pytest.mark.parametrize("mode", ERAS)
 
 
 @every_era
-async def test_a_mounted_server_brings_its_skills_to_where_it_is_mounted(mode: Any, skills: Skills) -> None:
+async def test_mounted_server_publishes_skills_below_its_prefix(mode: Any, skills: Skills) -> None:
     child, grandchild, parent = (
         fastmcp_server("child"),
         fastmcp_server("grandchild"),
@@ -70,9 +70,7 @@ async def test_a_mounted_server_brings_its_skills_to_where_it_is_mounted(mode: A
 
 @every_era
 @pytest.mark.parametrize("namespace", [None, "team"])
-async def test_a_folder_is_followed_and_clients_hear_of_it(
-    mode: Any, namespace: str | None, tmp_path: Path
-) -> None:
+async def test_folder_changes_notify_clients(mode: Any, namespace: str | None, tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     child, parent = fastmcp_server("child"), fastmcp_server("parent")
     attach(child, tmp_path)
@@ -88,7 +86,7 @@ async def test_a_folder_is_followed_and_clients_hear_of_it(
         assert names == [f"skill://{prefix}one/SKILL.md", f"skill://{prefix}two/SKILL.md"]
 
 
-async def test_a_read_and_the_listing_agree_while_a_mounted_folder_changes(tmp_path: Path) -> None:
+async def test_reads_match_listing_while_mounted_folder_changes(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one", {"a.md": "first"})
     child, parent = fastmcp_server("child"), fastmcp_server("parent")
     attach(child, tmp_path)
@@ -104,7 +102,7 @@ async def test_a_read_and_the_listing_agree_while_a_mounted_folder_changes(tmp_p
 
 
 @every_era
-async def test_a_server_that_is_mounted_late_is_followed_too(mode: Any, tmp_path: Path) -> None:
+async def test_server_mounted_later_is_watched(mode: Any, tmp_path: Path) -> None:
     parent, child = fastmcp_server("parent"), fastmcp_server("child")
     attach(parent, Skill("own", "---\nname: own\ndescription: O.\n---\n"))
     write_skill(tmp_path, "one")
@@ -125,7 +123,7 @@ async def test_a_server_that_is_mounted_late_is_followed_too(mode: Any, tmp_path
 
 
 @every_era
-async def test_of_two_skills_at_one_path_the_first_is_served_and_the_other_is_told(mode: Any) -> None:
+async def test_first_of_two_skills_at_one_path_is_served(mode: Any) -> None:
     parent = fastmcp_server("parent")
     document = "---\nname: one\ndescription: D.\n---\n"
     for text in ("x", "y"):
@@ -161,7 +159,7 @@ async def test_one_server_can_be_mounted_twice(skills: Skills) -> None:
 
 
 @pytest.mark.parametrize("mounted", [False, True])
-def test_a_server_can_run_in_one_loop_after_another(*, mounted: bool, skills: Skills) -> None:
+def test_server_can_run_in_successive_event_loops(*, mounted: bool, skills: Skills) -> None:
     child, parent = fastmcp_server("child"), fastmcp_server("parent")
     attach(child, skills)
     parent.mount(child, namespace="team")

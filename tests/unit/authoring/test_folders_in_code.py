@@ -1,4 +1,4 @@
-"""Folders as values: found beside the file that names them, read whole, refused by what is wrong."""
+"""Folders as skills in code: found relative to the calling file, read once, refused with every problem."""
 
 import os
 import runpy
@@ -29,7 +29,7 @@ def triage(tmp_path: Path) -> Path:
     return write_skill(tmp_path, "skills/triage", files)
 
 
-async def test_a_folder_is_a_value_with_every_file_of_it(triage: Path) -> None:
+async def test_from_dir_reads_every_file_once(triage: Path) -> None:
     skill = Skill.from_dir(triage).with_path("acme/support/triage")
     assert skill.name == "triage"
     assert [(each.path, each.mime_type) for each in skill.references] == [
@@ -59,7 +59,7 @@ def folder() -> Path:
 
 
 @pytest.mark.parametrize("future", [False, True])
-async def test_a_relative_path_is_relative_to_the_file_that_names_it(triage: Path, *, future: bool) -> None:
+async def test_relative_path_is_relative_to_calling_file(triage: Path, *, future: bool) -> None:
     program = triage.parent.parent / "program.py"
     program.write_text(("from __future__ import annotations\n" if future else "") + PROGRAM, "utf-8")
     server = runpy.run_path(str(program))["server"]
@@ -71,7 +71,7 @@ async def test_a_relative_path_is_relative_to_the_file_that_names_it(triage: Pat
     ]
 
 
-async def test_a_folder_that_a_function_names_is_checked_when_the_server_is_built(triage: Path) -> None:
+async def test_folder_of_function_is_checked_when_building_server(triage: Path) -> None:
     server = SkillServer("x")
 
     @server.skill("acme/other")
@@ -112,12 +112,12 @@ def asked(request: SkillRequest) -> Path:
         (asked, "write it as in `def folder"),
     ],
 )
-async def test_a_function_that_cannot_name_a_folder_is_refused_with_the_fix(function: Any, fix: str) -> None:
+async def test_invalid_folder_function_is_refused_with_fix(function: Any, fix: str) -> None:
     with pytest.raises(InvalidValueError, match=fix):
         SkillServer("x").skill("triage")(function)
 
 
-async def test_a_decorator_without_a_path_is_refused() -> None:
+async def test_decorator_without_path_is_refused() -> None:
     with pytest.raises(InvalidValueError, match=r'`nowhere` has no path; write it as in `@server\.skill\("'):
         SkillServer("x").skill(nowhere)  # pyright: ignore[reportArgumentType] - that is the point
 
@@ -125,8 +125,8 @@ async def test_a_decorator_without_a_path_is_refused() -> None:
 @pytest.mark.parametrize(
     "said", [{"description": "x"}, {"values": {}}, {"timeout": 30.0}, {"frontmatter": {"license": "MIT"}}]
 )
-async def test_what_is_said_of_a_folder_stands_in_the_folder(said: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValueError, match=f"`{next(iter(said))}` is for content that is made"):
+async def test_live_options_for_a_folder_are_refused(said: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValueError, match=f"`{next(iter(said))}` is only for live skills"):
         SkillServer("x").skill("triage", **said)(nowhere)
     with pytest.raises(InvalidValueError, match="has parameters, and a folder is one skill"):
         SkillServer("x").skill("docs/{product}/triage")(nowhere)
@@ -136,7 +136,7 @@ def nowhere() -> Path:
     return Path("no/such/folder")
 
 
-async def test_everything_that_is_wrong_with_a_folder_is_said_at_once(tmp_path: Path) -> None:
+async def test_every_problem_of_folder_is_reported_at_once(tmp_path: Path) -> None:
     write(tmp_path, {"SKILL.md": "---\nname: Bad Name\nlicense: 7\n---\n"})
     with pytest.raises(InvalidValueError) as refused:
         Skill.from_dir(tmp_path)
@@ -145,11 +145,11 @@ async def test_everything_that_is_wrong_with_a_folder_is_said_at_once(tmp_path: 
     assert "skillwire check" in str(refused.value)
     with pytest.raises(InvalidValueError, match=r"holds no `SKILL\.md`"):
         Skill.from_dir(tmp_path / "..")
-    with pytest.raises(InvalidValueError, match="relative to the file that names it"):
+    with pytest.raises(InvalidValueError, match="relative to the source file that contains it"):
         Skill.from_dir("nowhere-at-all")
 
 
-async def test_what_is_left_out_of_a_folder_is_told(triage: Path, tmp_path: Path) -> None:
+async def test_files_left_out_of_folder_are_reported(triage: Path, tmp_path: Path) -> None:
     write(tmp_path, {"secret": "secret"})
     os.symlink(tmp_path / "secret", triage / "link.md")  # noqa: PTH211
     server = SkillServer("x").add(Skill.from_dir(triage))

@@ -1,4 +1,4 @@
-"""Content made at read time: listed as dynamic, made within bounds, and never other than it was listed."""
+"""Live skills: listed as dynamic, made within limits, and never different from the listing."""
 
 import asyncio
 import threading
@@ -35,7 +35,7 @@ def live(function: Any, path: str = "reports/daily", **more: Any) -> LiveSkill:
 
 
 def says(made: Any) -> Resolver:
-    """Return a function that always makes the same."""
+    """Return a resolver that always returns `made`."""
 
     def function(_request: SkillRequest) -> Any:
         return made
@@ -50,7 +50,7 @@ async def read(client: Client, uri: str = "skill://reports/daily/SKILL.md") -> s
 
 @pytest.mark.rule("S9")
 @pytest.mark.parametrize("mode", ERAS)
-async def test_content_made_at_read_time_is_listed_as_dynamic(mode: Any) -> None:
+async def test_live_skill_is_listed_as_dynamic(mode: Any) -> None:
     server = SkillServer("live")
     numbers = iter(range(100))
 
@@ -75,7 +75,7 @@ async def test_content_made_at_read_time_is_listed_as_dynamic(mode: Any) -> None
     assert daily.__name__ == "daily"  # the decorator gives back what it was given
 
 
-async def test_the_docstring_is_the_description_unless_there_is_one() -> None:
+async def test_docstring_is_the_default_description() -> None:
     server = SkillServer("live")
 
     @server.skill("reports/daily")
@@ -94,7 +94,7 @@ async def test_the_docstring_is_the_description_unless_there_is_one() -> None:
         server.skill("reports/weekly")(says("x"))
 
 
-async def test_text_with_its_own_frontmatter_is_served_as_it_is_if_it_says_the_same() -> None:
+async def test_text_with_matching_frontmatter_is_served_unchanged() -> None:
     text = "---\r\ndescription: 'Reports of the day.'\r\nname: daily\r\n---\r\n# Body"
     async with Client(server_of(live(says(text))).build()) as client:
         assert await read(client) == text
@@ -103,17 +103,17 @@ async def test_text_with_its_own_frontmatter_is_served_as_it_is_if_it_says_the_s
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        ("---\nname: other\ndescription: Reports of the day.\n---\n", "has another name than the listing"),
-        ("---\nname: daily\ndescription: x\n---\n", "has another description than the listing"),
+        ("---\nname: other\ndescription: Reports of the day.\n---\n", ", name is not as listed"),
+        ("---\nname: daily\ndescription: x\n---\n", ", description is not as listed"),
         ("---\nname: daily\n", "cannot be read: the frontmatter that starts on line 1 never ends"),
-        (None, "returned NoneType, and no text"),
-        (7, "returned int, and no text"),
-        ("\ud800", "holds half a character"),
+        (None, "returned NoneType instead of text"),
+        (7, "returned int instead of text"),
+        ("\ud800", "holds half of a surrogate pair"),
         (b"x" * (16 * 1024 * 1024 + 1), "the limit is 16,777,216"),
     ],
 )
 @pytest.mark.parametrize("mode", ERAS)
-async def test_what_is_not_as_listed_is_never_served(mode: Any, made: Any, told: str) -> None:
+async def test_text_that_differs_from_listing_is_never_served(mode: Any, made: Any, told: str) -> None:
     async with Client(server_of(live(says(made))).build(), mode=mode) as client:
         with pytest.raises(MCPError, match=told) as refused:
             await read(client)
@@ -121,7 +121,7 @@ async def test_what_is_not_as_listed_is_never_served(mode: Any, made: Any, told:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_failing_function_is_a_clean_error_and_holds_up_no_other(mode: Any) -> None:
+async def test_failing_function_is_a_clean_error(mode: Any) -> None:
     async def fails(_request: SkillRequest) -> str:
         raise ValueError("the password is hunter2")
 
@@ -135,7 +135,7 @@ async def test_a_failing_function_is_a_clean_error_and_holds_up_no_other(mode: A
         assert (await read(client, "skill://good/SKILL.md")).endswith("fine")
 
 
-async def test_functions_of_both_kinds_wait_for_each_other_only_if_they_want_to() -> None:
+async def test_sync_and_async_functions_run_concurrently() -> None:
     both = threading.Barrier(2)
     met = anyio.Event()
     waiting = 0
@@ -163,7 +163,7 @@ async def test_functions_of_both_kinds_wait_for_each_other_only_if_they_want_to(
 
 
 @pytest.mark.parametrize("blocking", [False, True])
-async def test_a_slow_function_is_bounded(*, blocking: bool) -> None:
+async def test_slow_function_times_out(*, blocking: bool) -> None:
     released = threading.Event()
 
     async def waits(_request: SkillRequest) -> str:
@@ -182,7 +182,7 @@ async def test_a_slow_function_is_bounded(*, blocking: bool) -> None:
     released.set()
 
 
-async def test_what_a_live_skill_cannot_be_is_refused_where_it_is_written() -> None:
+async def test_invalid_live_skill_is_refused_when_created() -> None:
     for path, told in [
         ("", "is empty"),
         ("Reports", "is not lowercase letters"),
@@ -195,53 +195,51 @@ async def test_what_a_live_skill_cannot_be_is_refused_where_it_is_written() -> N
             live(says("x"), path)
     with pytest.raises(InvalidValueError, match="is not in the path"):
         live(says("x"), values={"product": ["x"]})
-    with pytest.raises(InvalidValueError, match="is no further field"):
+    with pytest.raises(InvalidValueError, match="cannot be set in `frontmatter`"):
         live(says("x"), frontmatter={"name": "y"})
-    with pytest.raises(InvalidValueError, match="cannot be"):
+    with pytest.raises(InvalidValueError, match="is invalid"):
         LiveSkill("x", says("x"), description="")
-    with pytest.raises(InvalidValueError, match="is no YAML"):
+    with pytest.raises(InvalidValueError, match="cannot be written as YAML"):
         live(says("x"), frontmatter={"metadata": {"x": float("nan")}})
-    with pytest.raises(InvalidValueError, match="never has the same text"):
+    with pytest.raises(InvalidValueError, match="cannot be made from a live skill"):
         Skills().add(live(says("x")), prompt="daily")
 
 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"frontmatter": {"x": date(2026, 1, 1)}}, "holds a `date`, which is no JSON value"),
-        ({"frontmatter": {"x": [{"y": (1, 2)}]}}, "holds a `tuple`, which is no JSON value"),
-        ({"frontmatter": {1: "x"}}, "in the frontmatter is no text"),
-        ({"frontmatter": {"x": {1: "x"}}}, "in the frontmatter is no text"),
-        ({"timeout": -1}, "is no number of seconds above zero"),
-        ({"timeout": 0}, "is no number of seconds above zero"),
-        ({"timeout": float("nan")}, "is no number of seconds above zero"),
-        ({"timeout": "5"}, "is no number of seconds above zero"),
-        ({"function": None}, "which is no function"),
-        ({"values": {"p": "anvil"}}, "is no list of texts"),
-        ({"values": {"p": {"anvil"}}}, "is no list of texts"),
+        ({"frontmatter": {"x": date(2026, 1, 1)}}, "holds a `date`, which is not a JSON value"),
+        ({"frontmatter": {"x": [{"y": (1, 2)}]}}, "holds a `tuple`, which is not a JSON value"),
+        ({"frontmatter": {1: "x"}}, "in the frontmatter is not a string"),
+        ({"frontmatter": {"x": {1: "x"}}}, "in the frontmatter is not a string"),
+        ({"timeout": -1}, "is not a positive number of seconds"),
+        ({"timeout": 0}, "is not a positive number of seconds"),
+        ({"timeout": float("nan")}, "is not a positive number of seconds"),
+        ({"timeout": "5"}, "is not a positive number of seconds"),
+        ({"function": None}, "which cannot be called"),
+        ({"values": {"p": "anvil"}}, "is not a list of strings"),
+        ({"values": {"p": {"anvil"}}}, "is not a list of strings"),
         ({"values": {"p": [7]}}, "of `p` is not a text"),
         ({"values": {"p": ["{p}"]}}, "without braces"),
         ({"values": {"p": ["a/b"]}}, "can be one segment"),
         ({"path": "docs/{p}", "values": {"p": ["Not A Name"]}}, "is the name of a skill"),
     ],
 )
-async def test_what_a_live_skill_is_given_is_checked_where_it_is_written(
-    more: dict[str, Any], told: str
-) -> None:
+async def test_arguments_of_live_skill_are_checked_when_created(more: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidValueError, match=told):
         live(**dict[str, Any](function=says("x"), path="docs/{p}/guide") | more)
 
 
-async def test_nothing_stands_below_content_that_is_made_when_it_is_read() -> None:
+async def test_live_skills_cannot_be_nested() -> None:
     fixed = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("reports/daily/inner")
-    with pytest.raises(ConflictError, match=r"stands below `skill://reports/daily/SKILL\.md`"):
+    with pytest.raises(ConflictError, match=r"is below `skill://reports/daily/SKILL\.md`"):
         server_of(live(says("x")), fixed).build()
     outer = Skill("reports", "---\nname: reports\ndescription: x\n---\n")
-    with pytest.raises(ConflictError, match=r"stands below `skill://reports/SKILL\.md`"):
+    with pytest.raises(ConflictError, match=r"is below `skill://reports/SKILL\.md`"):
         server_of(outer, live(says("x"))).build()
 
 
-async def test_skills_of_every_kind_keep_the_order_in_which_they_came(tmp_path: Path) -> None:
+async def test_skills_of_every_kind_keep_their_order(tmp_path: Path) -> None:
     server = SkillServer("live")
     server.add(Skill("z", "---\nname: z\ndescription: x\n---\n"))
     server.skill("m", description="x")(says("x"))
@@ -268,14 +266,14 @@ json_values = st.recursive(
         st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12), json_values, min_size=1
     )
 )
-def test_a_frontmatter_that_is_written_reads_as_the_same_fields(fields: dict[str, Any]) -> None:
+def test_written_frontmatter_reads_back_unchanged(fields: dict[str, Any]) -> None:
     assert read_document(write_frontmatter(fields).encode(), "SKILL.md", None).frontmatter == fields
 
 
 @pytest.mark.parametrize("kind", [asyncio.CancelledError, SystemExit, TimeoutError])
 @pytest.mark.parametrize("blocking", [False, True])
 @pytest.mark.parametrize("mode", ERAS)
-async def test_whatever_a_function_raises_the_connection_stays(
+async def test_connection_survives_whatever_a_function_raises(
     mode: Any, kind: type[BaseException], *, blocking: bool
 ) -> None:
     async def raises(_request: SkillRequest) -> str:
@@ -293,7 +291,7 @@ async def test_whatever_a_function_raises_the_connection_stays(
         assert (await read(client, "skill://good/SKILL.md")).endswith("fine")
 
 
-async def test_more_slow_functions_than_there_are_threads_hold_up_nobody_else() -> None:
+async def test_slow_functions_do_not_block_others_beyond_threads() -> None:
     released = threading.Event()
     started = threading.Semaphore(0)
 
@@ -325,7 +323,7 @@ async def test_more_slow_functions_than_there_are_threads_hold_up_nobody_else() 
     assert len(texts) == MAX_THREADS + 10
 
 
-def test_a_server_can_run_in_one_loop_after_another() -> None:
+def test_server_can_run_in_successive_event_loops() -> None:
     server = server_of(live(says("x"))).build()
 
     async def use() -> str:
@@ -335,7 +333,7 @@ def test_a_server_can_run_in_one_loop_after_another() -> None:
     assert anyio.run(use) == anyio.run(use)
 
 
-async def test_a_function_that_needs_no_request_takes_none() -> None:
+async def test_function_may_take_no_arguments() -> None:
     server = SkillServer("live")
 
     @server.skill("one", description="One.")
@@ -351,5 +349,5 @@ async def test_a_function_that_needs_no_request_takes_none() -> None:
     async with Client(server.build()) as client:
         assert (await read(client, "skill://one/SKILL.md")).endswith("first")
         assert (await read(client, "skill://two/SKILL.md")).endswith("second")
-    with pytest.raises(InvalidValueError, match="wants other arguments"):
+    with pytest.raises(InvalidValueError, match="requires other arguments"):
         live(lambda a, b: "x")  # pyright: ignore[reportUnknownLambdaType] - that is the point

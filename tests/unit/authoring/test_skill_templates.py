@@ -1,4 +1,4 @@
-"""Parameterised skills: in no list, answered once somebody has filled in the path."""
+"""Skills with parameters: not listed, and readable once the path is filled in."""
 
 import json
 from typing import Any
@@ -55,7 +55,7 @@ def near(typed: str) -> list[str]:
 
 @pytest.mark.rule("S13")
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_filled_path_is_a_skill_that_no_list_has(mode: Any) -> None:
+async def test_filled_pattern_is_readable_but_not_listed(mode: Any) -> None:
     async with Client(guides().build(), mode=mode) as client:
         assert (await ask(client, "skills/list"))["skills"] == []
         uri = "skill://docs/anvil/guide/SKILL.md"
@@ -96,7 +96,7 @@ async def test_a_filled_path_is_a_skill_that_no_list_has(mode: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("mode", ERAS)
-async def test_what_fits_no_pattern_is_not_served(mode: Any, uri: str) -> None:
+async def test_uri_that_matches_no_pattern_is_not_served(mode: Any, uri: str) -> None:
     async with Client(guides().build(), mode=mode) as client:
         for method in ("skills/get", "resources/read"):
             with pytest.raises(MCPError) as refused:
@@ -105,13 +105,13 @@ async def test_what_fits_no_pattern_is_not_served(mode: Any, uri: str) -> None:
 
 
 @pytest.mark.parametrize("spelled", ["a+b", "a%2Bb"])
-async def test_a_value_has_our_spelling_and_that_of_the_pattern(spelled: str) -> None:
+async def test_value_must_be_canonically_encoded(spelled: str) -> None:
     async with Client(guides().build()) as client:
         (block,) = (await client.read_resource(f"skill://notes/{spelled}/note/SKILL.md")).contents
         assert getattr(block, "text", "").endswith("# a+b\n")
 
 
-async def test_a_function_can_say_that_there_is_no_such_skill() -> None:
+async def test_function_can_return_none_for_missing_skill() -> None:
     async with Client(guides().build()) as client:
         with pytest.raises(MCPError, match="no skill is served at") as refused:
             await client.read_resource("skill://users/nobody/SKILL.md")
@@ -142,7 +142,7 @@ async def test_patterns_are_listed_with_completion_for_their_parameters(mode: An
             assert done.completion.values == expected
 
 
-async def test_the_index_for_early_drafts_has_the_patterns() -> None:
+async def test_draft_index_contains_patterns() -> None:
     async with Client(guides().build()) as client:
         (block,) = (await client.read_resource("skill://index.json")).contents
         index = json.loads(getattr(block, "text", ""))
@@ -153,7 +153,7 @@ async def test_the_index_for_early_drafts_has_the_patterns() -> None:
         }
 
 
-async def test_a_pattern_moves_below_a_prefix_with_everything_else() -> None:
+async def test_prefix_applies_to_patterns() -> None:
     server = guides()
     (source,) = server._finished().library.sources  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     library = Library([PrefixedSource(source, "acme/team")])
@@ -179,7 +179,7 @@ def pattern(path: str, **values: list[str]) -> LiveSkill:
         (pattern("d/{a}/g", a=["x"]), pattern("d/{b}/g", b=["y"])),
     ],
 )
-def test_one_pattern_under_two_names_is_a_conflict(first: LiveSkill, second: LiveSkill) -> None:
+def test_same_pattern_with_other_parameter_names_is_conflict(first: LiveSkill, second: LiveSkill) -> None:
     with pytest.raises(ConflictError, match=r"is `d/\{a\}/g` with another name for a parameter"):
         SkillServer("x").add(first, second).build()
 
@@ -191,8 +191,8 @@ def test_one_pattern_under_two_names_is_a_conflict(first: LiveSkill, second: Liv
         (pattern("{a}/{b}", a=["d", "e"]), pattern("d/{b}")),
     ],
 )
-def test_a_pattern_that_is_never_reached_is_a_conflict(first: LiveSkill, second: LiveSkill) -> None:
-    with pytest.raises(ConflictError, match="is never reached behind"):
+def test_unreachable_pattern_is_a_conflict(first: LiveSkill, second: LiveSkill) -> None:
+    with pytest.raises(ConflictError, match="is never reached, because"):
         SkillServer("x").add(first, second).build()
 
 
@@ -204,14 +204,14 @@ def test_a_pattern_that_is_never_reached_is_a_conflict(first: LiveSkill, second:
         ("docs/anvil", pattern("docs/{b}/guide", b=["anvil", "rocket"])),
     ],
 )
-def test_a_pattern_in_the_folder_of_a_skill_is_a_conflict(outer: str, inner: LiveSkill) -> None:
+def test_pattern_inside_folder_of_skill_is_conflict(outer: str, inner: LiveSkill) -> None:
     name = outer.rpartition("/")[2]
     fixed = Skill(name, f"---\nname: {name}\ndescription: x\n---\n").with_path(outer)
-    with pytest.raises(ConflictError, match=f"stands below `{outer}`, which lists all its files"):
+    with pytest.raises(ConflictError, match=f"is below `{outer}`, which must list all its files"):
         SkillServer("x").add(inner, fixed).build()
 
 
-def test_patterns_that_leave_each_other_something_stand_side_by_side() -> None:
+def test_overlapping_patterns_are_allowed_if_each_is_reachable() -> None:
     fixed = Skill("bomb", "---\nname: bomb\ndescription: x\n---\n").with_path("docs/bomb")
     SkillServer("x").add(
         pattern("d/{b}"),
@@ -223,7 +223,7 @@ def test_patterns_that_leave_each_other_something_stand_side_by_side() -> None:
     ).build()
 
 
-def test_braces_are_for_parameters() -> None:
+def test_braces_are_reserved_for_parameters() -> None:
     with pytest.raises(InvalidValueError):
         SkillTemplate("docs/{x", "d", "l", "docs/{x")
     with pytest.raises(InvalidValueError, match="without braces"):
@@ -237,7 +237,7 @@ values = st.text(
 
 
 @given(values)
-def test_every_value_that_can_be_written_is_found_again(value: str) -> None:
+def test_every_valid_value_round_trips(value: str) -> None:
     template = SkillTemplate("docs/{product}/guide", "About {product}.", "code", "docs/{product}/guide")
     uri = f"skill://docs/{quote(value, safe='')}/guide/SKILL.md"
     assert template.match(uri) == {"product": value}
@@ -250,7 +250,7 @@ def test_every_value_that_can_be_written_is_found_again(value: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_no_uri_makes_a_pattern_stumble(uri: str) -> None:
+def test_no_uri_makes_pattern_matching_fail(uri: str) -> None:
     template = SkillTemplate("{a}/{b}", "d", "code", "{a}/{b}")
     for each in (uri, f"skill://{uri}", f"skill://{uri}/SKILL.md"):
         template.entry(each)

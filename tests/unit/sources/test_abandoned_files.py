@@ -1,4 +1,4 @@
-"""What a process leaves half written when it is killed is removed by the next one that writes there."""
+"""Files that a killed process left half written are removed by the next process that writes there."""
 
 import errno
 import os
@@ -49,7 +49,7 @@ def _left(folder: Path) -> list[Path]:
     return list(folder.glob(".*.skillwire-tmp"))
 
 
-def test_a_killed_change_of_the_configuration_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
+def test_next_config_change_removes_leftovers_of_killed_one(tmp_path: Path) -> None:
     config = tmp_path / "config" / "skillwire.toml"
     others = [
         config.parent / name for name in (".skillwire.toml.original", ".other.toml.abcdefgh.skillwire-tmp")
@@ -66,7 +66,7 @@ def test_a_killed_change_of_the_configuration_is_cleaned_up_by_the_next(tmp_path
     assert all(other.exists() for other in others)
 
 
-def test_what_is_being_written_is_not_removed(tmp_path: Path) -> None:
+def test_files_being_written_are_not_removed(tmp_path: Path) -> None:
     half = tmp_path / ".a.toml.abcdefgh.skillwire-tmp"
     half.touch()
     _grow_old(half)
@@ -79,7 +79,7 @@ def test_what_is_being_written_is_not_removed(tmp_path: Path) -> None:
     assert not half.exists()
 
 
-def test_a_link_with_such_a_name_is_left_alone(tmp_path: Path) -> None:
+def test_symlink_with_temporary_name_is_not_removed(tmp_path: Path) -> None:
     (tmp_path / "precious").touch()
     link = tmp_path / ".a.toml.abcdefgh.skillwire-tmp"
     link.symlink_to("precious")
@@ -88,7 +88,7 @@ def test_a_link_with_such_a_name_is_left_alone(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
-def test_the_next_scan_that_is_remembered_cleans_up(tmp_path: Path) -> None:
+def test_saving_scan_cache_removes_leftovers(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     half = cache / ".0123.jsonl.abcdefgh.skillwire-tmp"
@@ -98,7 +98,7 @@ def test_the_next_scan_that_is_remembered_cleans_up(tmp_path: Path) -> None:
     assert [path.suffix for path in cache.iterdir()] == [".jsonl"]
 
 
-def test_a_killed_pull_is_cleaned_up_unless_it_has_the_only_copy(tmp_path: Path) -> None:
+def test_leftovers_of_killed_pull_are_removed_unless_only_copy(tmp_path: Path) -> None:
     for name in ("abcdefgh", "ijklmnop"):
         (tmp_path / f".pulling.{name}.skillwire-tmp").mkdir()
     keeping = tmp_path / ".pulling.ijklmnop.skillwire-tmp"
@@ -110,7 +110,7 @@ def test_a_killed_pull_is_cleaned_up_unless_it_has_the_only_copy(tmp_path: Path)
     assert list(tmp_path.iterdir()) == [keeping]
 
 
-def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -120,7 +120,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_keeps_others_out_until_it_is_released(tmp_path: Path) -> None:
+def test_exclusive_lock_blocks_others_until_released(tmp_path: Path) -> None:
     with FileLock(tmp_path / "lock", create=True) as first, FileLock(tmp_path / "lock") as second:
         assert first.try_lock()
         assert not second.try_lock(shared=True)
@@ -129,7 +129,7 @@ def test_a_lock_keeps_others_out_until_it_is_released(tmp_path: Path) -> None:
         assert second.lock(seconds=0)
 
 
-def test_a_shared_lock_lets_in_those_that_share(tmp_path: Path) -> None:
+def test_shared_lock_admits_other_shared_locks(tmp_path: Path) -> None:
     with FileLock(tmp_path) as first, FileLock(tmp_path) as second, FileLock(tmp_path) as third:
         assert first.try_lock(shared=True)
         assert second.try_lock(shared=True)
@@ -137,7 +137,7 @@ def test_a_shared_lock_lets_in_those_that_share(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_waiting_for_a_lock_ends_after_the_given_seconds(tmp_path: Path) -> None:
+async def test_waiting_for_lock_times_out(tmp_path: Path) -> None:
     with FileLock(tmp_path) as first, FileLock(tmp_path) as second:
         assert first.try_lock()
         assert not await second.acquire(seconds=0.05)
@@ -145,7 +145,7 @@ async def test_waiting_for_a_lock_ends_after_the_given_seconds(tmp_path: Path) -
         assert await second.acquire(seconds=5)
 
 
-def test_without_locks_the_caller_says_what_a_try_returns(
+def test_without_lock_support_the_caller_chooses_the_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unsupported(*_: object) -> None:
@@ -157,14 +157,14 @@ def test_without_locks_the_caller_says_what_a_try_returns(
         assert not lock.try_lock(without_locks=False)
 
 
-def test_a_staged_file_that_is_not_renamed_is_removed(tmp_path: Path) -> None:
+def test_staged_file_that_is_not_renamed_is_removed(tmp_path: Path) -> None:
     with staged_file(tmp_path / "a", b"new", private=True) as staged:
         assert staged.read_bytes() == b"new"
         assert staged.stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_is_removed_whole_or_moved_away_first(tmp_path: Path) -> None:
+def test_folder_is_removed_completely_or_renamed_first(tmp_path: Path) -> None:
     (tmp_path / "copy/deep").mkdir(parents=True)
     remove_folder(tmp_path / "copy")
     remove_folder(tmp_path / "copy")

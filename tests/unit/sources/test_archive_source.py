@@ -1,4 +1,4 @@
-"""An archive as a source: unpacked once, followed when it is replaced, and kept when it breaks."""
+"""Archives as sources: unpacked once, watched for changes, with the last good snapshot as a fallback."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ from tests.support.skills import LONG_AGO, skill_md, tree_stamps
 pytestmark = pytest.mark.anyio
 
 SOON = 10
-"""Seconds within which anything that is waited for has happened."""
+"""Timeout of everything that a test waits for."""
 REFUNDS = {"SKILL.md": skill_md("refunds"), "references/policy.md": b"# Policy\r\n"}
 SEVERAL = {
     **{f"acme/refunds/{path}": content for path, content in REFUNDS.items()},
@@ -34,7 +34,7 @@ SEVERAL = {
 
 
 class Shelf:
-    """A place for archives, and the cache that they are unpacked into."""
+    """A folder for archives, and the cache that they are unpacked into."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -74,7 +74,7 @@ async def next_change(source: FetchedSource) -> None:
 
 
 @pytest.mark.parametrize("name", ["skills.zip", "skills.tar.gz", "skills.tgz"])
-async def test_every_skill_of_an_archive_is_served_under_its_path(shelf: Shelf, name: str) -> None:
+async def test_every_skill_of_archive_is_served_under_its_path(shelf: Shelf, name: str) -> None:
     shelf.put(SEVERAL, name)
     source = shelf.source(name)
     scan = await source.scan()
@@ -86,7 +86,7 @@ async def test_every_skill_of_an_archive_is_served_under_its_path(shelf: Shelf, 
 
 
 @pytest.mark.parametrize("name", ["skills.zip", "skills.tar.gz"])
-async def test_files_that_can_be_run_are_so_in_the_archive_too(shelf: Shelf, name: str) -> None:
+async def test_executable_files_stay_executable(shelf: Shelf, name: str) -> None:
     form = ArchiveFormat.ZIP if name.endswith(".zip") else ArchiveFormat.TAR_GZ
     files = {f"around/{path}": content for path, content in {**REFUNDS, "run": b"\x7fELF"}.items()}
     shelf.put(pack(files, form, executable=["around/run"]), name)
@@ -95,9 +95,7 @@ async def test_files_that_can_be_run_are_so_in_the_archive_too(shelf: Shelf, nam
 
 
 @pytest.mark.parametrize("name", ["refunds.zip", "download (1).tar.gz"])
-async def test_a_skill_at_the_root_has_its_own_name_whatever_the_archive_is_called(
-    shelf: Shelf, name: str
-) -> None:
+async def test_skill_at_archive_root_keeps_its_own_name(shelf: Shelf, name: str) -> None:
     shelf.put(REFUNDS, name)
     scan = await shelf.source(name).scan()
     assert [entry.uri for entry in scan.entries] == ["skill://refunds/SKILL.md"]
@@ -105,7 +103,7 @@ async def test_a_skill_at_the_root_has_its_own_name_whatever_the_archive_is_call
     assert problems(scan) == []
 
 
-async def test_a_broken_skill_at_the_root_is_told_with_the_name_of_the_archive_as_its_remedy(
+async def test_broken_root_skill_suggests_name_of_archive(
     shelf: Shelf,
 ) -> None:
     shelf.put({"SKILL.md": b"---\ndescription: x\n---\n"}, "Refund Desk.zip")
@@ -116,40 +114,38 @@ async def test_a_broken_skill_at_the_root_is_told_with_the_name_of_the_archive_a
 
 
 @pytest.mark.parametrize("form", [".zip", ".tar.gz"])
-async def test_the_one_folder_around_everything_is_no_part_of_a_path(shelf: Shelf, form: str) -> None:
+async def test_single_top_folder_is_not_part_of_paths(shelf: Shelf, form: str) -> None:
     shelf.put({f"skills-main/{path}": content for path, content in SEVERAL.items()}, f"main{form}")
     scan = await shelf.source(f"main{form}").scan()
     assert uris(scan) == ["acme/refunds", "hello", "triage"]
 
 
 @pytest.mark.parametrize("folder", ["refunds", "repo-1.2.3"])
-async def test_a_skill_in_the_one_folder_around_everything_is_a_skill_at_the_root(
-    shelf: Shelf, folder: str
-) -> None:
+async def test_skill_in_single_top_folder_is_root_skill(shelf: Shelf, folder: str) -> None:
     shelf.put({f"{folder}/{path}": content for path, content in REFUNDS.items()})
     scan = await shelf.source().scan()
     assert uris(scan) == ["refunds"]
     assert problems(scan) == []
 
 
-async def test_only_the_outermost_folder_goes(shelf: Shelf) -> None:
+async def test_only_outermost_folder_is_stripped(shelf: Shelf) -> None:
     shelf.put({"main/acme/refunds/SKILL.md": skill_md("refunds")})
     assert uris(await shelf.source().scan()) == ["acme/refunds"]
 
 
-async def test_what_macos_puts_beside_a_folder_is_nothing(shelf: Shelf) -> None:
+async def test_macos_metadata_folder_is_ignored(shelf: Shelf) -> None:
     shelf.put({"main/acme/refunds/SKILL.md": skill_md("refunds"), "__MACOSX/main/._acme": b"\0\5\x16\7"})
     scan = await shelf.source().scan()
     assert uris(scan) == ["acme/refunds"]
     assert problems(scan) == []
 
 
-async def test_a_hidden_folder_around_everything_stays_hidden(shelf: Shelf) -> None:
+async def test_hidden_top_folder_stays_hidden(shelf: Shelf) -> None:
     shelf.put({".claude/skills/hello/SKILL.md": skill_md("hello"), ".claude/old/SKILL.md": skill_md("old")})
     assert uris(await shelf.source().scan()) == ["hello"]
 
 
-async def test_each_skill_of_an_archive_has_the_limits_of_a_skill(shelf: Shelf) -> None:
+async def test_limits_apply_to_each_skill_of_archive(shelf: Shelf) -> None:
     shelf.put(SEVERAL)
     scan = await shelf.source(limits=Limits(files=1)).scan()
     assert uris(scan) == ["hello", "triage"]
@@ -159,18 +155,18 @@ async def test_each_skill_of_an_archive_has_the_limits_of_a_skill(shelf: Shelf) 
 # What changes
 
 
-async def test_a_replaced_archive_is_noticed(shelf: Shelf) -> None:
+async def test_replaced_archive_is_noticed(shelf: Shelf) -> None:
     shelf.put(REFUNDS)
     source = shelf.source()
     before = await source.scan()
     shelf.put({"hello/SKILL.md": skill_md("hello"), "triage/SKILL.md": skill_md("triage")})
     await next_change(source)
     assert uris(await source.rescan(EVERYWHERE)) == ["hello", "triage"]
-    # Somebody may still be reading from what was listed before.
+    # The previous snapshot may still be read.
     assert await source.read(before.entries[0], before.entries[0].files[0]) == REFUNDS["SKILL.md"]
 
 
-async def test_an_archive_that_was_replaced_before_anybody_listened_is_noticed(shelf: Shelf) -> None:
+async def test_archive_replaced_before_watching_is_noticed(shelf: Shelf) -> None:
     shelf.put(REFUNDS)
     mirror = ArchiveFetcher(shelf.root / "skills.zip", shelf.cache)
     await mirror.fetch()
@@ -180,9 +176,7 @@ async def test_an_archive_that_was_replaced_before_anybody_listened_is_noticed(s
             await anext(times)
 
 
-async def test_nothing_is_said_while_the_archive_is_the_same(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unchanged_archive_reports_no_change(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf.put(REFUNDS)
     mirror = ArchiveFetcher(shelf.root / "skills.zip", shelf.cache)
     await mirror.fetch()
@@ -204,9 +198,9 @@ async def test_nothing_is_said_while_the_archive_is_the_same(
     assert set(looks) == {1.0}
 
 
-async def test_an_archive_that_appears_is_noticed(shelf: Shelf) -> None:
+async def test_archive_that_appears_later_is_noticed(shelf: Shelf) -> None:
     source = shelf.source()
-    with pytest.raises(SourceMissingError, match=r"^`skills\.zip` is not there, or cannot be reached$"):
+    with pytest.raises(SourceMissingError, match=r"^`skills\.zip` does not exist, or cannot be read$"):
         await source.scan()
     shelf.put(REFUNDS)
     await next_change(source)
@@ -216,7 +210,7 @@ async def test_an_archive_that_appears_is_noticed(shelf: Shelf) -> None:
 # What breaks
 
 
-async def test_while_an_archive_is_being_written_the_last_good_copy_is_served(shelf: Shelf) -> None:
+async def test_last_good_snapshot_is_served_while_archive_is_written(shelf: Shelf) -> None:
     shelf.put(REFUNDS)
     source = shelf.source()
     before = await source.scan()
@@ -235,7 +229,7 @@ async def test_while_an_archive_is_being_written_the_last_good_copy_is_served(sh
 
 
 @pytest.mark.parametrize("broken", [None, b"PK\3\4"])
-async def test_after_a_restart_the_last_good_copy_stands_in_for_an_archive_that_is_gone_or_broken(
+async def test_last_good_snapshot_survives_restart_with_missing_or_broken_archive(
     shelf: Shelf, broken: bytes | None
 ) -> None:
     archive = shelf.put(SEVERAL)
@@ -249,7 +243,7 @@ async def test_after_a_restart_the_last_good_copy_stands_in_for_an_archive_that_
     assert (".", Rule.SOURCE_STALE, Severity.WARNING) in faults(scan)
 
 
-async def test_the_last_good_copy_is_that_of_the_same_archive(shelf: Shelf) -> None:
+async def test_last_good_snapshot_is_never_of_another_archive(shelf: Shelf) -> None:
     shelf.put(SEVERAL, "other.zip")
     await shelf.source("other.zip").scan()
     shelf.put(b"broken")
@@ -274,9 +268,7 @@ async def test_the_last_good_copy_is_that_of_the_same_archive(shelf: Shelf) -> N
         ),
     ],
 )
-async def test_an_archive_that_cannot_be_served_says_why(
-    shelf: Shelf, name: str, content: bytes, message: str
-) -> None:
+async def test_unusable_archive_reports_reason(shelf: Shelf, name: str, content: bytes, message: str) -> None:
     mirror = ArchiveFetcher(shelf.put(content, name), shelf.cache, ArchiveBounds(entries=2))
     with pytest.raises(SourceError) as caught:
         await mirror.fetch()
@@ -284,13 +276,13 @@ async def test_an_archive_that_cannot_be_served_says_why(
     assert mirror.last() is None
 
 
-async def test_a_folder_called_like_an_archive_says_so(shelf: Shelf) -> None:
+async def test_folder_named_like_archive_is_reported(shelf: Shelf) -> None:
     (shelf.root / "skills.zip").mkdir()
     with pytest.raises(SourceError, match=r"^`skills\.zip` is not a regular file$"):
         await shelf.source().scan()
 
 
-async def test_a_cache_that_cannot_be_written_says_so(shelf: Shelf) -> None:
+async def test_unwritable_cache_is_reported(shelf: Shelf) -> None:
     shelf.put(REFUNDS)
     shelf.cache.write_bytes(b"in the way")
     with pytest.raises(SourceError, match=r"^`skills\.zip` cannot be unpacked into the cache: "):
@@ -300,7 +292,7 @@ async def test_a_cache_that_cannot_be_written_says_so(shelf: Shelf) -> None:
 # What is in the cache
 
 
-async def test_an_archive_is_unpacked_once(shelf: Shelf) -> None:
+async def test_archive_is_unpacked_once(shelf: Shelf) -> None:
     archive = shelf.put(SEVERAL)
     first = await ArchiveFetcher(archive, shelf.cache).fetch()
     written = tree_stamps(first.root)
@@ -309,7 +301,7 @@ async def test_an_archive_is_unpacked_once(shelf: Shelf) -> None:
     assert tree_stamps(again.root) == written
 
 
-async def test_many_can_unpack_one_archive_at_once(shelf: Shelf) -> None:
+async def test_concurrent_unpacking_of_one_archive_works(shelf: Shelf) -> None:
     archive = shelf.put(SEVERAL)
     roots: list[Path] = []
 
@@ -325,9 +317,7 @@ async def test_many_can_unpack_one_archive_at_once(shelf: Shelf) -> None:
     assert {path.relative_to(roots[0]).as_posix() for path in roots[0].rglob("*.md")} == set(SEVERAL)
 
 
-async def test_what_a_crash_left_behind_is_never_served(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_leftovers_of_crash_are_never_served(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = shelf.put(SEVERAL)
 
     def crash(_descriptor: int) -> None:
@@ -346,7 +336,7 @@ async def test_what_a_crash_left_behind_is_never_served(
     assert uris(await shelf.source().scan()) == ["acme/refunds", "hello", "triage"]
 
 
-async def test_copies_go_when_nobody_has_wanted_them_for_long(shelf: Shelf) -> None:
+async def test_outdated_snapshots_are_removed_after_retention_time(shelf: Shelf) -> None:
     mirror = ArchiveFetcher(shelf.put(REFUNDS), shelf.cache)
     versions: list[str] = []
     for number in range(4):
@@ -357,11 +347,11 @@ async def test_copies_go_when_nobody_has_wanted_them_for_long(shelf: Shelf) -> N
         os.utime(shelf.cache / "archives" / version, (LONG_AGO, LONG_AGO))
     shelf.put({"SKILL.md": skill_md("refunds", "Version 5.")})
     versions.append((await mirror.fetch()).version)
-    # The third was wanted until this moment: its time runs from now on.
+    # The third was current until now, so its retention time starts now.
     assert shelf.copies() == set(versions[2:])
 
 
-async def test_a_copy_that_another_archive_needs_stays(shelf: Shelf) -> None:
+async def test_snapshot_used_by_another_archive_is_not_removed(shelf: Shelf) -> None:
     shelf.put(REFUNDS, "other.zip")
     await shelf.source("other.zip").scan()
     (kept,) = shelf.copies()

@@ -1,4 +1,4 @@
-"""A second scan reads nothing that has not changed."""
+"""A second scan reads only files that changed."""
 
 import os
 from pathlib import Path
@@ -16,12 +16,12 @@ SECOND = 1_000_000_000
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files count as settled at once, so that no test has to wait for it."""
+    """Treat files as settled at once, so that tests need not wait."""
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -SECOND)
 
 
 @pytest.mark.usefixtures("settled")
-def test_an_unchanged_folder_is_not_read_again(tmp_path: Path) -> None:
+def test_unchanged_folder_is_not_read_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     source = FolderSource(tmp_path)
     with record_reads(tmp_path) as found:
@@ -33,7 +33,7 @@ def test_an_unchanged_folder_is_not_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("settled")
-def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
+def test_only_changed_files_are_read_again(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one", {"a.md": "a", "b.md": "b"})
     source = FolderSource(tmp_path)
     anyio.run(source.scan)
@@ -45,7 +45,7 @@ def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("settled")
-def test_looking_again_at_one_skill_reads_no_other(tmp_path: Path) -> None:
+def test_rescan_of_one_skill_reads_no_other(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     write_skill(tmp_path, "two", {"a.md": "a"})
     source = FolderSource(tmp_path)
@@ -55,7 +55,7 @@ def test_looking_again_at_one_skill_reads_no_other(tmp_path: Path) -> None:
     assert found == {"one/SKILL.md", "one/a.md"}
 
 
-def test_a_file_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:
+def test_recently_written_file_is_read_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     source = FolderSource(tmp_path)
     anyio.run(source.scan)
@@ -64,14 +64,14 @@ def test_a_file_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:
     assert found == {"one/SKILL.md"}
 
 
-def test_a_file_settles_two_seconds_after_its_last_change() -> None:
+def test_file_settles_two_seconds_after_last_change() -> None:
     stamp = Stamp(size=1, modified_ns=10 * SECOND, changed_ns=20 * SECOND, inode=1, device=1)
     assert not stamp.settled(20 * SECOND)
     assert not stamp.settled(22 * SECOND)
     assert stamp.settled(22 * SECOND + 1)
 
 
-def test_every_part_of_the_stamp_counts(tmp_path: Path) -> None:
+def test_every_field_of_stamp_is_compared(tmp_path: Path) -> None:
     file = write(tmp_path, {"a.md": "a"}) / "a.md"
     first = Stamp.of(file.stat())
     other = tmp_path / "b.md"
@@ -84,7 +84,7 @@ def test_every_part_of_the_stamp_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("settled")
-def test_the_frontmatter_of_an_unchanged_skill_is_kept(tmp_path: Path) -> None:
+def test_frontmatter_of_unchanged_skill_is_reused(tmp_path: Path) -> None:
     write(tmp_path, {"one/SKILL.md": skill_md("one", description="As it was.")})
     source = FolderSource(tmp_path)
     anyio.run(source.scan)

@@ -1,4 +1,4 @@
-"""Which folders are skills, and where each stands in the namespace."""
+"""Which folders are skills, and which path each skill gets."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def paths_of(root: Path, skill: str) -> list[str]:
     return [file.path for file in entry.files]
 
 
-def test_a_folder_that_is_a_skill_is_served_under_its_name(tmp_path: Path) -> None:
+def test_root_that_is_a_skill_is_served_under_its_name(tmp_path: Path) -> None:
     write_skill(tmp_path, "refunds", {"references/policy.md": "x"})
     assert uris(scan(tmp_path / "refunds")) == ["refunds"]
 
@@ -30,7 +30,7 @@ def test_skills_are_found_at_any_depth(tmp_path: Path) -> None:
     assert uris(scan(tmp_path)) == ["a/b/c/two", "one"]
 
 
-def test_folders_that_only_hold_skills_leave_no_segment(tmp_path: Path) -> None:
+def test_container_folders_are_not_part_of_paths(tmp_path: Path) -> None:
     write_skill(tmp_path, "skills/one")
     write_skill(tmp_path, ".claude/skills/two")
     write_skill(tmp_path, "plugins/x/skills/three")
@@ -38,14 +38,14 @@ def test_folders_that_only_hold_skills_leave_no_segment(tmp_path: Path) -> None:
     assert uris(scan(tmp_path)) == ["one", "plugins/x/three", "plugins/y/team/four", "two"]
 
 
-def test_a_segment_stays_where_dropping_it_would_clash(tmp_path: Path) -> None:
+def test_container_folder_stays_in_path_to_avoid_clash(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     write_skill(tmp_path, "skills/one")
     write_skill(tmp_path, ".claude/skills/one")
     assert uris(scan(tmp_path)) == [".claude/skills/one", "one", "skills/one"]
 
 
-def test_a_skill_never_slips_into_the_folder_of_another(tmp_path: Path) -> None:
+def test_dropped_container_never_puts_skill_inside_another(tmp_path: Path) -> None:
     write_skill(tmp_path, "tool")
     write_skill(tmp_path, "skills/tool/extra")
     assert uris(scan(tmp_path)) == ["skills/tool/extra", "tool"]
@@ -54,7 +54,7 @@ def test_a_skill_never_slips_into_the_folder_of_another(tmp_path: Path) -> None:
     assert uris(scan(tmp_path / "second")) == ["skills/tool", "tool/extra"]
 
 
-def test_a_skill_called_skills_keeps_its_name(tmp_path: Path) -> None:
+def test_skill_named_skills_keeps_its_name(tmp_path: Path) -> None:
     write_skill(tmp_path, "skills")
     assert uris(scan(tmp_path)) == ["skills"]
 
@@ -80,9 +80,7 @@ def test_hidden_files_are_never_served(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("patterns", ["", "nothing-like-this"])
-def test_a_file_called_like_the_folder_of_a_tool_is_left_out_in_every_skill(
-    tmp_path: Path, patterns: str
-) -> None:
+def test_file_named_like_tool_folder_is_left_out(tmp_path: Path, patterns: str) -> None:
     write_skill(tmp_path, "one", {"node_modules": "x", "a/node_modules": "x", "a/b.md": "x"})
     if patterns:
         (tmp_path / ".skillwireignore").write_text(patterns)
@@ -90,7 +88,7 @@ def test_a_file_called_like_the_folder_of_a_tool_is_left_out_in_every_skill(
 
 
 @pytest.mark.rule("S16")
-def test_nested_skills_stand_below_the_one_around_them(tmp_path: Path) -> None:
+def test_nested_skills_are_below_the_outer_skill(tmp_path: Path) -> None:
     outer = write_skill(tmp_path, "team/outer")
     write_skill(outer, "skills/inner")
     write_skill(outer, "skills/inner/innermost")
@@ -107,7 +105,7 @@ def test_nested_skills_stand_below_the_one_around_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("S16")
-def test_a_nested_file_without_frontmatter_is_only_a_file(tmp_path: Path) -> None:
+def test_nested_skill_md_without_frontmatter_is_only_a_file(tmp_path: Path) -> None:
     write_skill(tmp_path, "outer", {"templates/SKILL.md": "# A template\n"})
     found = scan(tmp_path)
     assert uris(found) == ["outer"]
@@ -115,14 +113,14 @@ def test_a_nested_file_without_frontmatter_is_only_a_file(tmp_path: Path) -> Non
     assert "templates/SKILL.md" in paths_of(tmp_path, "outer")
 
 
-def test_a_nested_skill_is_served_though_the_one_around_it_is_broken(tmp_path: Path) -> None:
+def test_nested_skill_is_served_if_outer_skill_is_broken(tmp_path: Path) -> None:
     write(tmp_path, {"outer/SKILL.md": "no frontmatter"})
     write_skill(tmp_path, "outer/inner", {"x.md": "x"})
     assert uris(scan(tmp_path)) == ["outer/inner"]
 
 
 @pytest.mark.rule("S4")
-def test_a_folder_named_otherwise_gets_the_name_appended(tmp_path: Path) -> None:
+def test_name_is_appended_if_folder_is_named_differently(tmp_path: Path) -> None:
     write_skill(tmp_path, "dup1", {"a.md": "x"}, name="dup")
     found = scan(tmp_path)
     assert uris(found) == ["dup1/dup"]
@@ -130,7 +128,7 @@ def test_a_folder_named_otherwise_gets_the_name_appended(tmp_path: Path) -> None
 
 
 @pytest.mark.rule("S8", "S16")
-def test_a_nested_skill_in_a_folder_named_otherwise_is_listed_under_both_paths(tmp_path: Path) -> None:
+def test_nested_skill_in_differently_named_folder_has_both_paths(tmp_path: Path) -> None:
     write_skill(tmp_path, "outer")
     write_skill(tmp_path, "outer/sub", {"a.md": "a"}, name="inner")
     write_skill(tmp_path, "outer/sub/deep", {"b.md": "b"}, name="innermost")
@@ -143,7 +141,7 @@ def test_a_nested_skill_in_a_folder_named_otherwise_is_listed_under_both_paths(t
 
 
 @pytest.mark.rule("S8", "S16")
-def test_every_file_of_such_a_skill_can_be_read_under_every_path(tmp_path: Path) -> None:
+def test_nested_files_are_readable_under_both_paths(tmp_path: Path) -> None:
     write_skill(tmp_path, "outer")
     write_skill(tmp_path, "outer/sub", {"a.md": "a"}, name="inner")
     write_skill(tmp_path, "outer/sub/deep", {"b.md": "b"}, name="innermost")
@@ -151,13 +149,13 @@ def test_every_file_of_such_a_skill_can_be_read_under_every_path(tmp_path: Path)
     assert everything_reads(tmp_path)
 
 
-def test_a_small_skill_md_is_published_as_the_large_one(tmp_path: Path) -> None:
+def test_lowercase_skill_md_is_published_as_uppercase(tmp_path: Path) -> None:
     write(tmp_path, {"small/skill.md": skill_md("small"), "small/a.md": "x"})
     assert uris(scan(tmp_path)) == ["small"]
     assert paths_of(tmp_path, "small") == ["SKILL.md", "a.md"]
 
 
-def test_of_both_spellings_the_large_one_wins_and_the_other_is_left_out(tmp_path: Path) -> None:
+def test_uppercase_skill_md_wins_over_lowercase(tmp_path: Path) -> None:
     write(tmp_path, {"both/SKILL.md": skill_md("both"), "both/skill.md": skill_md("other")})
     if len(list((tmp_path / "both").iterdir())) == 1:
         pytest.fail("this test needs a file system that tells `SKILL.md` from `skill.md`")
@@ -167,7 +165,7 @@ def test_of_both_spellings_the_large_one_wins_and_the_other_is_left_out(tmp_path
     assert ("both/skill.md", Rule.FILE_NAME_CLASH, WARNING) in faults(found)
 
 
-def test_files_that_hosts_cannot_tell_apart_are_not_both_served(tmp_path: Path) -> None:
+def test_only_one_of_clashing_files_is_served(tmp_path: Path) -> None:
     write_skill(
         tmp_path, "one", {"Readme.md": "1", "README.md": "2", "cafe\u0301.md": "3", "caf\u00e9.md": "4"}
     )
@@ -175,7 +173,7 @@ def test_files_that_hosts_cannot_tell_apart_are_not_both_served(tmp_path: Path) 
     assert {problem.rule for problem in problems(scan(tmp_path))} == {Rule.FILE_NAME_CLASH}
 
 
-def test_what_the_ignore_file_names_is_left_out(tmp_path: Path) -> None:
+def test_files_in_ignore_file_are_left_out(tmp_path: Path) -> None:
     write(tmp_path, {".skillwireignore": "drafts/\n*.log\n!keep.log\n/one/secret.md\n"})
     write_skill(tmp_path, "drafts/two")
     write_skill(tmp_path, "one", {"a.log": "x", "keep.log": "x", "secret.md": "x", "b/secret.md": "x"})
@@ -183,7 +181,7 @@ def test_what_the_ignore_file_names_is_left_out(tmp_path: Path) -> None:
     assert paths_of(tmp_path, "one") == ["SKILL.md", "b/secret.md", "keep.log"]
 
 
-def test_behind_an_ignore_file_that_cannot_be_read_nothing_is_served(tmp_path: Path) -> None:
+def test_unreadable_ignore_file_hides_the_whole_folder(tmp_path: Path) -> None:
     write(tmp_path, {".skillwireignore": b"\xff\xfe"})
     write_skill(tmp_path, "one")
     found = scan(tmp_path)
@@ -191,7 +189,7 @@ def test_behind_an_ignore_file_that_cannot_be_read_nothing_is_served(tmp_path: P
     assert faults(found) == {(".skillwireignore", Rule.IGNORE_FILE, ERROR)}
 
 
-def test_links_inside_the_folder_are_followed(tmp_path: Path) -> None:
+def test_links_inside_root_are_followed(tmp_path: Path) -> None:
     write(tmp_path, {"shared/common.md": "common", "shared/deep/more.md": "more"})
     one = write_skill(tmp_path, "one")
     (one / "common.md").symlink_to("../shared/common.md")
@@ -199,7 +197,7 @@ def test_links_inside_the_folder_are_followed(tmp_path: Path) -> None:
     assert paths_of(tmp_path, "one") == ["SKILL.md", "common.md", "deep/more.md"]
 
 
-def test_links_out_of_the_folder_are_reported_and_not_followed(tmp_path: Path) -> None:
+def test_links_out_of_root_are_reported_and_not_followed(tmp_path: Path) -> None:
     outside = write_skill(tmp_path, "outside/elsewhere")
     root = tmp_path / "root"
     one = write_skill(root, "one")
@@ -213,7 +211,7 @@ def test_links_out_of_the_folder_are_reported_and_not_followed(tmp_path: Path) -
     assert uris(scan(root, follow_links=True)) == ["elsewhere", "one"]
 
 
-def test_a_skill_md_that_is_a_link_to_elsewhere_keeps_the_skill_out(tmp_path: Path) -> None:
+def test_skill_md_linked_from_outside_is_not_served(tmp_path: Path) -> None:
     outside = write_skill(tmp_path, "outside/one")
     root = write(tmp_path / "root", {"one/notes.md": "x"})
     (root / "one/SKILL.md").symlink_to(outside / "SKILL.md")
@@ -223,7 +221,7 @@ def test_a_skill_md_that_is_a_link_to_elsewhere_keeps_the_skill_out(tmp_path: Pa
 
 
 @pytest.mark.parametrize("secret", [".env", ".git/config", "node_modules/x/key", "private/key.pem"])
-def test_a_link_cannot_fetch_what_is_hidden_or_ignored(tmp_path: Path, secret: str) -> None:
+def test_link_to_hidden_or_ignored_file_is_not_followed(tmp_path: Path, secret: str) -> None:
     write(tmp_path, {secret: "SECRET", ".skillwireignore": "private/\n"})
     one = write_skill(tmp_path, "one")
     (one / "notes.md").symlink_to(tmp_path / secret)
@@ -231,7 +229,7 @@ def test_a_link_cannot_fetch_what_is_hidden_or_ignored(tmp_path: Path, secret: s
     assert faults(scan(tmp_path)) == {("one/notes.md", Rule.LINK_OUTSIDE, WARNING)}
 
 
-def test_a_container_that_links_to_another_does_not_double_its_skills(tmp_path: Path) -> None:
+def test_linked_container_does_not_duplicate_skills(tmp_path: Path) -> None:
     write_skill(tmp_path, "skills/one")
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude/skills").symlink_to("../skills")
@@ -239,7 +237,7 @@ def test_a_container_that_links_to_another_does_not_double_its_skills(tmp_path: 
     assert (uris(found), problems(found)) == (["one"], [])
 
 
-def test_loops_of_links_end(tmp_path: Path) -> None:
+def test_link_loops_end(tmp_path: Path) -> None:
     one = write_skill(tmp_path, "one")
     (one / "self").symlink_to(".")
     (one / "up").symlink_to("..")
@@ -259,7 +257,7 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
     }
 
 
-def test_links_that_multiply_folders_are_bounded(tmp_path: Path) -> None:
+def test_links_that_multiply_folders_hit_the_limit(tmp_path: Path) -> None:
     one = write_skill(tmp_path, "one")
     for level in range(12):
         (one / f"level{level}").mkdir()
@@ -282,7 +280,7 @@ def test_pipes_are_never_opened(tmp_path: Path, place: str) -> None:
     assert uris(found) == (["good"] if severity is ERROR else ["good", "one"])
 
 
-def test_a_folder_called_skill_md_is_no_skill(tmp_path: Path) -> None:
+def test_folder_named_skill_md_is_not_a_skill(tmp_path: Path) -> None:
     write(tmp_path, {"one/SKILL.md/": b"", "one/a.md": "x"})
     found = scan(tmp_path)
     assert uris(found) == []
@@ -292,7 +290,7 @@ def test_a_folder_called_skill_md_is_no_skill(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["new\nline.md", "tab\there.md", "back\\slash.md", "bell\x07.md", "\udcff.md"]
 )
-def test_names_that_cannot_be_published_are_left_out_and_reported(tmp_path: Path, name: str) -> None:
+def test_unpublishable_names_are_left_out_and_reported(tmp_path: Path, name: str) -> None:
     one = write_skill(tmp_path, "one", {"good.md": "x"})
     (one / name).write_bytes(b"x")
     found = scan(tmp_path)
@@ -307,7 +305,7 @@ def test_names_with_percent_signs_and_spaces_are_encoded(tmp_path: Path) -> None
 
 
 @pytest.mark.rule("S10")
-def test_a_skill_with_too_many_files_is_refused_by_name_of_the_limit(tmp_path: Path) -> None:
+def test_skill_with_too_many_files_is_refused_with_the_limit(tmp_path: Path) -> None:
     files: dict[str, bytes | str] = {f"f{number}.md": "x" for number in range(511)}
     write_skill(tmp_path, "full", files)
     write_skill(tmp_path, "over", {**files, "one-more.md": "x"})
@@ -321,7 +319,7 @@ def test_a_skill_with_too_many_files_is_refused_by_name_of_the_limit(tmp_path: P
 
 
 @pytest.mark.rule("S10")
-def test_a_skill_may_have_sixteen_mebibytes_and_not_one_byte_more(tmp_path: Path) -> None:
+def test_skill_size_is_limited_to_16_mib(tmp_path: Path) -> None:
     main = skill_md("full")
     for name, extra in (("full", 0), ("over", 1)):
         write_skill(tmp_path, name, {"big.bin": bytes(16 * 1024 * 1024 - len(main) + extra)})
@@ -334,7 +332,7 @@ def test_a_skill_may_have_sixteen_mebibytes_and_not_one_byte_more(tmp_path: Path
     assert "16,777,216" in problem.message
 
 
-def test_a_skill_that_was_not_seen_to_its_end_is_not_served(tmp_path: Path) -> None:
+def test_incompletely_listed_skill_is_not_served(tmp_path: Path) -> None:
     write_skill(tmp_path, "deep", {"/".join("abcdef") + "/x.md": "x"})
     write_skill(tmp_path, "flat", {"x.md": "x"})
     found = scan(tmp_path, limits=Limits(depth=4))
@@ -342,7 +340,7 @@ def test_a_skill_that_was_not_seen_to_its_end_is_not_served(tmp_path: Path) -> N
     assert ("deep/SKILL.md", Rule.FOLDER_DEPTH, ERROR) in faults(found)
 
 
-def test_a_source_with_too_many_files_serves_what_it_has_seen_whole(tmp_path: Path) -> None:
+def test_source_with_too_many_files_serves_complete_skills(tmp_path: Path) -> None:
     for number in range(20):
         write_skill(tmp_path, f"skill-{number:02}", {"a.md": "x", "b.md": "x"})
     found = scan(tmp_path, limits=Limits(entries=50))
@@ -351,8 +349,8 @@ def test_a_source_with_too_many_files_serves_what_it_has_seen_whole(tmp_path: Pa
     assert Rule.FOLDER_ENTRIES in {problem.rule for problem in problems(found)}
 
 
-def test_what_cannot_be_read_is_reported_and_the_rest_is_served(tmp_path: Path) -> None:
-    """Root may read everything, so the file is one that even root cannot."""
+def test_unreadable_file_is_reported_and_the_rest_is_served(tmp_path: Path) -> None:
+    """Use a file that even root cannot read, because tests may run as root."""
     write_skill(tmp_path, "good")
     write(tmp_path, {"nofile/SKILL.md": skill_md("nofile")})
     (tmp_path / "nofile/mem").symlink_to("/proc/self/mem")
@@ -361,18 +359,18 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_served(tmp_path: Path) 
     assert ("nofile/mem", Rule.FILE_UNREADABLE, WARNING) in faults(found)
 
 
-def test_an_empty_folder_holds_nothing_and_nothing_is_wrong(tmp_path: Path) -> None:
+def test_empty_folder_has_no_skills_and_no_problems(tmp_path: Path) -> None:
     found = scan(tmp_path)
     assert (uris(found), problems(found)) == ([], [])
 
 
-def test_a_folder_that_is_itself_a_link_is_served(tmp_path: Path) -> None:
+def test_root_that_is_a_link_is_served(tmp_path: Path) -> None:
     write_skill(tmp_path, "real/one")
     (tmp_path / "alias").symlink_to("real")
     assert uris(scan(tmp_path / "alias")) == ["one"]
 
 
-def test_the_scanned_folder_is_not_touched(tmp_path: Path) -> None:
+def test_scan_does_not_modify_the_folder(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a/b.md": "x"})
     before = sorted((str(p), p.lstat().st_mtime_ns) for p in tmp_path.rglob("*"))
     scan(tmp_path)
@@ -380,7 +378,7 @@ def test_the_scanned_folder_is_not_touched(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("S16")
-def test_a_nested_small_skill_md_is_published_alike_by_both(tmp_path: Path) -> None:
+def test_nested_lowercase_skill_md_is_published_alike_by_both(tmp_path: Path) -> None:
     write_skill(tmp_path, "outer")
     write(tmp_path, {"outer/1inner/skill.md": skill_md("1inner"), "outer/1inner/a.md": "a"})
     found = catalog(tmp_path)
@@ -391,7 +389,7 @@ def test_a_nested_small_skill_md_is_published_alike_by_both(tmp_path: Path) -> N
 
 @pytest.mark.rule("S8")
 @pytest.mark.parametrize("trap", ["inner", "inner/SKILL.md", "INNER/x.md", "inner/x.md"])
-def test_a_nested_skill_whose_own_place_is_taken_is_refused_alone(tmp_path: Path, trap: str) -> None:
+def test_nested_skill_whose_path_is_taken_is_refused_alone(tmp_path: Path, trap: str) -> None:
     write_skill(tmp_path, "outer")
     write_skill(tmp_path, "outer/folder", {trap: "plain"}, name="inner")
     found = catalog(tmp_path)
@@ -401,7 +399,7 @@ def test_a_nested_skill_whose_own_place_is_taken_is_refused_alone(tmp_path: Path
 
 
 @pytest.mark.rule("S8")
-def test_files_that_only_the_nested_skill_would_serve_keep_it_out(tmp_path: Path) -> None:
+def test_nested_skill_with_clashing_files_is_refused(tmp_path: Path) -> None:
     write_skill(tmp_path, "outer", {"Sub/x.txt": "1", "sub/x.txt": "2"})
     write_skill(tmp_path, "outer/sub")
     found = catalog(tmp_path)
@@ -410,7 +408,7 @@ def test_files_that_only_the_nested_skill_would_serve_keep_it_out(tmp_path: Path
         assert below == {entry.uri_of(file.path) for file in entry.files}
 
 
-def test_an_ignored_skill_md_beside_a_small_one_does_not_confuse(tmp_path: Path) -> None:
+def test_ignored_uppercase_skill_md_lets_lowercase_one_count(tmp_path: Path) -> None:
     write(
         tmp_path,
         {".skillwireignore": "SKILL.md\n", "one/SKILL.md": "ignored", "one/skill.md": skill_md("one")},
@@ -419,7 +417,7 @@ def test_an_ignored_skill_md_beside_a_small_one_does_not_confuse(tmp_path: Path)
     assert everything_reads(tmp_path)
 
 
-def test_what_is_ignored_stays_so_through_a_linked_folder(tmp_path: Path) -> None:
+def test_ignored_files_stay_ignored_through_linked_folder(tmp_path: Path) -> None:
     write(
         tmp_path,
         {".skillwireignore": "/real/private/\n", "real/private/secret.txt": "x", "real/open.txt": "x"},
@@ -429,12 +427,12 @@ def test_what_is_ignored_stays_so_through_a_linked_folder(tmp_path: Path) -> Non
     assert paths_of(tmp_path, "one") == ["SKILL.md", "ref/open.txt"]
 
 
-def test_a_file_called_almost_like_a_skill_is_told_its_name(tmp_path: Path) -> None:
+def test_almost_correct_skill_md_name_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"one/Skill.md": skill_md("one")})
     assert faults(scan(tmp_path)) == {("one/Skill.md", Rule.SKILL_FILE_NAME, WARNING)}
 
 
-def test_one_skill_around_thousands_does_not_cost_their_square(tmp_path: Path) -> None:
+def test_thousands_of_nested_skills_scan_in_linear_time(tmp_path: Path) -> None:
     write(tmp_path, {"SKILL.md": skill_md(tmp_path.name if is_skill_name(tmp_path.name) else "outer")})
     for number in range(600):
         write_skill(tmp_path, f"skill-{number}")
@@ -444,7 +442,7 @@ def test_one_skill_around_thousands_does_not_cost_their_square(tmp_path: Path) -
 
 
 def everything_reads(root: Path) -> bool:
-    """Read every URI that is served; a library that had to look again has listed something wrong."""
+    """Read every served URI. If the library had to rescan, its listing was wrong."""
 
     async def read_all() -> bool:
         library = Library([FolderSource(root)])

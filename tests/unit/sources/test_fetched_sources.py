@@ -1,4 +1,4 @@
-"""Sources that live elsewhere, while a server runs: what is new arrives, and what fails loses nothing."""
+"""Fetched sources of a running server: updates arrive, and a failed fetch loses nothing."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -23,7 +23,7 @@ from tests.support.web_site import PublishingSite
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_push_reaches_the_clients_of_a_running_server(
+async def test_git_push_reaches_clients_of_running_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain_git(monkeypatch)
@@ -39,7 +39,7 @@ async def test_a_push_reaches_the_clients_of_a_running_server(
         assert uris[:-1] == ["skill://first/SKILL.md", "skill://second/SKILL.md"]
 
 
-async def test_a_publisher_that_goes_away_is_told_and_what_it_published_stays(tmp_path: Path) -> None:
+async def test_unreachable_web_source_is_reported_and_still_served(tmp_path: Path) -> None:
     with PublishingSite() as site:
         site.index(site.offer("first", {"SKILL.md": skill_md("first")}))
         mirror = WebFetcher(site.origin, tmp_path / "cache")
@@ -59,7 +59,7 @@ async def test_a_publisher_that_goes_away_is_told_and_what_it_published_stays(tm
 
 
 class Scripted(Fetcher):
-    """Fetches what a test says, when it says so."""
+    """A fetcher whose snapshots and timing are set by the test."""
 
     place = "elsewhere"
 
@@ -84,7 +84,7 @@ class Scripted(Fetcher):
         yield
 
 
-async def test_a_live_start_serves_the_last_copy_at_once_and_asks_then(tmp_path: Path) -> None:
+async def test_live_start_serves_last_snapshot_before_fetching(tmp_path: Path) -> None:
     write_skill(tmp_path / "1", "old")
     write_skill(tmp_path / "2", "new")
     mirror = Scripted(last=Snapshot(tmp_path / "1", "1"))
@@ -104,7 +104,7 @@ async def test_a_live_start_serves_the_last_copy_at_once_and_asks_then(tmp_path:
     assert list(library.catalog.entries) == ["skill://new/SKILL.md"]
 
 
-async def test_who_looks_once_asks_first(tmp_path: Path) -> None:
+async def test_single_scan_fetches_first(tmp_path: Path) -> None:
     write_skill(tmp_path / "1", "old")
     write_skill(tmp_path / "2", "new")
     mirror = Scripted(last=Snapshot(tmp_path / "1", "1"))
@@ -114,7 +114,7 @@ async def test_who_looks_once_asks_first(tmp_path: Path) -> None:
     assert [entry.name for entry in scan.entries] == ["new"]
 
 
-async def test_a_slow_first_fetch_does_not_hold_up_the_others(
+async def test_slow_first_fetch_does_not_delay_other_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("skillwire.sources.fetched._START_SECONDS", 0.01)
@@ -136,7 +136,7 @@ async def test_a_slow_first_fetch_does_not_hold_up_the_others(
     assert library.catalog.problems == ()
 
 
-def test_a_server_started_offline_serves_the_last_good_copy(
+def test_server_started_offline_serves_last_good_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain_git(monkeypatch)
@@ -151,9 +151,7 @@ def test_a_server_started_offline_serves_the_last_good_copy(
         assert [each["uri"] for each in peer.result("skills/list")["skills"]] == ["skill://first/SKILL.md"]
 
 
-async def test_a_copy_that_somebody_serves_from_is_not_thrown_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_snapshot_in_use_is_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain_git(monkeypatch)
     origin = Origin(tmp_path / "origin")
     origin.commit(skill("first"))

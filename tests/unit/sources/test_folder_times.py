@@ -1,4 +1,4 @@
-"""Where the times of a folder tell nothing of what is in it, it is listed each time."""
+"""A folder on a file system with unreliable folder times is listed at each scan."""
 
 import os
 import stat
@@ -26,7 +26,7 @@ class Frozen:
 
 @pytest.fixture
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system as some that show what is in a cloud."""
+    """Simulate a cloud file system that never updates folder times."""
     for name in ("lstat", "fstat"):
         real = getattr(os, name)
 
@@ -40,7 +40,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("frozen")
-def test_a_file_that_came_is_found_also_at_the_next_start_and_no_other_is_read_again(tmp_path: Path) -> None:
+def test_new_file_is_found_without_reliable_folder_times(tmp_path: Path) -> None:
     root, cache = tmp_path / "root", tmp_path / "cache"
     one = write_skill(root, "one", {"refs/a.md": "a"})
 
@@ -64,7 +64,7 @@ def test_a_file_that_came_is_found_also_at_the_next_start_and_no_other_is_read_a
         assert found == {"one/refs/new.md"}
 
 
-def test_what_the_system_says_of_its_file_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reliable_devices_are_parsed_from_mountinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mountinfo"
     monkeypatch.setattr(folder_times, "_MOUNTS", mounts)
     mounts.write_text(
@@ -76,7 +76,7 @@ def test_what_the_system_says_of_its_file_systems(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("content", ["odd", "36 35 98 / /", "1 2 x:y / / - ext4 a b"])
-def test_a_system_that_says_something_else_is_not_believed(
+def test_unexpected_mountinfo_yields_no_reliable_devices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
     monkeypatch.setattr(folder_times, "_MOUNTS", tmp_path / "mountinfo")

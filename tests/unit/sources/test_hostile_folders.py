@@ -1,4 +1,4 @@
-"""A folder made by somebody who wishes us ill: each trap is a problem, and the good skill is served."""
+"""Malicious folders: each trap is reported as a problem, and the good skill is served."""
 
 import json
 import os
@@ -69,7 +69,7 @@ TRAPS: dict[str, Callable[[Path], object]] = {
 
 @pytest.fixture(scope="module")
 def hostile_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every trap at once, each in a folder of its own, beside one good skill."""
+    """All traps, each in a separate folder, beside one good skill."""
     root = tmp_path_factory.mktemp("hostile")
     write_skill(root, "good")
     for name, spring in TRAPS.items():
@@ -78,7 +78,7 @@ def hostile_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_each_trap_is_an_error_with_its_place(trap: str, problems: list[dict[str, str]]) -> None:
+def test_each_trap_is_reported_as_error_with_its_path(trap: str, problems: list[dict[str, str]]) -> None:
     place = f"{trap.replace(' ', '-')}/bad/SKILL.md"
     assert [problem["severity"] for problem in problems if problem["path"] == place][:1] == ["error"]
 
@@ -94,14 +94,14 @@ def problems(hostile_tree: Path) -> list[dict[str, str]]:
     return json.loads(content["text"])["problems"]
 
 
-def test_a_message_about_a_trap_holds_no_control_characters(problems: list[dict[str, str]]) -> None:
+def test_problem_messages_have_no_control_characters(problems: list[dict[str, str]]) -> None:
     for problem in problems:
         assert all(str(value).isprintable() for value in problem.values())
 
 
 @contextmanager
-def as_somebody_else() -> Generator[Path]:
-    """A folder in which permissions count: root may read everything, so root becomes somebody else here."""
+def as_unprivileged_user() -> Generator[Path]:
+    """Yield a folder in which permissions apply: root gives up its rights inside, and regains them after."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         was_root = os.geteuid() == 0
@@ -112,8 +112,8 @@ def as_somebody_else() -> Generator[Path]:
                 os.seteuid(0)
 
 
-def test_files_that_nobody_may_read_do_not_hide_the_rest() -> None:
-    with as_somebody_else() as root:
+def test_files_without_permission_do_not_hide_the_rest() -> None:
+    with as_unprivileged_user() as root:
         write_skill(root, "good")
         write_skill(root, "closed-file", {"secret.md": "x"})
         write_skill(root, "closed-folder", {"inner/x.md": "x"})
@@ -139,8 +139,8 @@ def test_files_that_nobody_may_read_do_not_hide_the_rest() -> None:
     assert all(problem.hint for problem in problems_of(found))
 
 
-def test_a_folder_that_cannot_be_read_fails_alone() -> None:
-    with as_somebody_else() as root:
+def test_unreadable_root_does_not_affect_other_sources() -> None:
+    with as_unprivileged_user() as root:
         write_skill(root, "open/good")
         write_skill(root, "closed/bad")
         (root / "closed").chmod(0)
@@ -153,7 +153,7 @@ def test_a_folder_that_cannot_be_read_fails_alone() -> None:
     assert "permission denied" in problem.message
 
 
-def test_a_folder_swapped_for_a_link_after_it_was_judged_shows_nothing(tmp_path: Path) -> None:
+def test_folder_replaced_by_link_after_check_is_not_listed(tmp_path: Path) -> None:
     secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
     root = tmp_path / "root"
     write_skill(root, "one", {"inner/a.md": "x"})
@@ -166,7 +166,7 @@ def test_a_folder_swapped_for_a_link_after_it_was_judged_shows_nothing(tmp_path:
     assert folder_walk.list_folder(inner, inside_skill=True).files == []
 
 
-def test_a_file_swapped_for_another_after_it_was_judged_is_not_read(tmp_path: Path) -> None:
+def test_file_replaced_after_check_is_not_read(tmp_path: Path) -> None:
     secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
     root = tmp_path / "root"
     write_skill(root, "one", {"a.md": "x"})
@@ -180,7 +180,7 @@ def test_a_file_swapped_for_another_after_it_was_judged_is_not_read(tmp_path: Pa
 
 
 @pytest.mark.parametrize("target", [".loop", "SKILL.md/x", "/nowhere/at/all"])
-def test_a_hidden_link_that_leads_nowhere_hides_nothing(tmp_path: Path, target: str) -> None:
+def test_broken_hidden_link_has_no_effect(tmp_path: Path, target: str) -> None:
     folder = write_skill(tmp_path, "one")
     for place in (tmp_path, folder):
         (place / ".loop").symlink_to(target)

@@ -1,4 +1,4 @@
-"""`.skillwireignore`: patterns mean what they mean to git, and no pattern takes long."""
+"""`.skillwireignore`: patterns match as in git, and no pattern is slow."""
 
 import os
 import re
@@ -100,7 +100,7 @@ def _ignored(lines: list[str]) -> set[str]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(_PATTERNS.filter(lambda line: not _GIT_DIFFERS.search(line)), min_size=1, max_size=4))
-def test_patterns_leave_out_what_git_leaves_out(repository: Path, lines: list[str]) -> None:
+def test_patterns_match_like_git(repository: Path, lines: list[str]) -> None:
     assert _ignored(lines) == _ignored_by_git(repository, lines)
 
 
@@ -120,9 +120,7 @@ def test_patterns_leave_out_what_git_leaves_out(repository: Path, lines: list[st
         ("a" * 300, ("a" * 300,), ("a" * 299,)),
     ],
 )
-def test_a_pattern_matches_whole_names(
-    pattern: str, left_out: tuple[str, ...], kept: tuple[str, ...]
-) -> None:
+def test_pattern_matches_whole_names(pattern: str, left_out: tuple[str, ...], kept: tuple[str, ...]) -> None:
     patterns = PathPatterns([pattern])
     assert {path for path in (*left_out, *kept) if patterns.match(path, folder=False)} == set(left_out)
 
@@ -147,7 +145,7 @@ _HOSTILE = {
 
 
 @pytest.mark.parametrize("patterns", _HOSTILE.values(), ids=_HOSTILE.keys())
-def test_no_pattern_takes_long(tmp_path: Path, patterns: str) -> None:
+def test_no_pattern_is_slow(tmp_path: Path, patterns: str) -> None:
     write(tmp_path, {".skillwireignore": patterns})
     deep = "/".join(["a"] * 30)
     write_skill(tmp_path, "one", {"a" * 220: "x", f"{deep}/{'a' * 220}": "x", "\u4eba" * 73: "x"})
@@ -169,7 +167,7 @@ def test_no_pattern_takes_long(tmp_path: Path, patterns: str) -> None:
     ],
     ids=["too many", "too large", "a long pattern", "half of an escape", "too many wildcards"],
 )
-def test_an_ignore_file_beyond_its_limits_hides_the_folder(tmp_path: Path, patterns: str) -> None:
+def test_ignore_file_over_limits_hides_the_folder(tmp_path: Path, patterns: str) -> None:
     write(tmp_path, {".skillwireignore": patterns})
     write_skill(tmp_path, "one")
     found = scan(tmp_path)
@@ -177,7 +175,7 @@ def test_an_ignore_file_beyond_its_limits_hides_the_folder(tmp_path: Path, patte
     assert faults(found) == {(".skillwireignore", Rule.IGNORE_FILE, Severity.ERROR)}
 
 
-def test_a_file_without_patterns_leaves_out_nothing(tmp_path: Path) -> None:
+def test_ignore_file_without_patterns_has_no_effect(tmp_path: Path) -> None:
     write(tmp_path, {".skillwireignore": "\ufeff# nothing\n\n   \n/\n"})
     write_skill(tmp_path, "one")
     assert uris(scan(tmp_path)) == ["one"]

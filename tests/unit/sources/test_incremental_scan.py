@@ -1,4 +1,4 @@
-"""Looking again where something changed finds what a look at everything would find."""
+"""A rescan of the changed locations finds the same as a full scan."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ def rescanned(source: FolderSource, *where: Path) -> Scan:
 
 
 class Gardener:
-    """Changes a tree of skills at random, and says where, as a watcher would."""
+    """Changes a tree of skills at random, and reports where, as a watcher would."""
 
     def __init__(self, root: Path, random: Random) -> None:
         self.root, self.random, self.moved = root, random, 0
@@ -105,7 +105,7 @@ class Gardener:
 
 @settings(max_examples=60, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_any_number_of_changes_is_found_by_looking_where_they_are(random: Random) -> None:
+def test_rescan_of_changed_locations_equals_full_scan(random: Random) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary).resolve() / "root"
         write_skill(root, "first", {"refs/a.md": "a"})
@@ -120,7 +120,7 @@ def test_any_number_of_changes_is_found_by_looking_where_they_are(random: Random
                 assert rescanned(source, *where) == scan_of(root)
 
 
-def test_an_entry_that_did_not_change_is_the_same_object(tmp_path: Path) -> None:
+def test_unchanged_record_is_the_same_object(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     write_skill(tmp_path, "two")
     source = FolderSource(tmp_path)
@@ -134,7 +134,7 @@ def test_an_entry_that_did_not_change_is_the_same_object(tmp_path: Path) -> None
     assert again["two"] is before["two"]
 
 
-def test_a_new_skill_leaves_the_others_alone(tmp_path: Path) -> None:
+def test_new_skill_does_not_affect_others(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     source = FolderSource(tmp_path)
     (one,) = anyio.run(source.scan).entries
@@ -144,7 +144,7 @@ def test_a_new_skill_leaves_the_others_alone(tmp_path: Path) -> None:
     assert after[0] is one
 
 
-def test_the_bound_on_files_and_folders_holds_for_all_looks_together(tmp_path: Path) -> None:
+def test_entry_limit_counts_all_rescans_together(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     source = FolderSource(tmp_path, limits=Limits(entries=10))
     anyio.run(source.scan)
@@ -156,7 +156,7 @@ def test_the_bound_on_files_and_folders_holds_for_all_looks_together(tmp_path: P
     assert {problem.rule for problem in scan.problems} == {"folder-entries"}
 
 
-def test_an_ignore_file_that_changed_counts_for_everything(tmp_path: Path) -> None:
+def test_changed_ignore_file_rescans_everything(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     write_skill(tmp_path, "two")
     source = FolderSource(tmp_path)
@@ -166,7 +166,7 @@ def test_an_ignore_file_that_changed_counts_for_everything(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("broken", ["", "---\nname: [\n---\n", "---\nname: one\n---\n", "\0"])
-def test_a_skill_that_an_edit_broke_is_served_as_it_was(tmp_path: Path, broken: str) -> None:
+def test_broken_edit_serves_last_good_version(tmp_path: Path, broken: str) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     source = FolderSource(tmp_path, keep_good=True)
     (good,) = anyio.run(source.scan).entries
@@ -185,7 +185,7 @@ def test_a_skill_that_an_edit_broke_is_served_as_it_was(tmp_path: Path, broken: 
     assert (mended.description, mended.problems) == ("Mended.", ())
 
 
-def test_a_nested_skill_that_broke_is_the_same_for_the_skill_around_it(tmp_path: Path) -> None:
+def test_broken_nested_skill_keeps_last_good_version_in_outer_skill(tmp_path: Path) -> None:
     write_skill(tmp_path, "outer")
     write_skill(tmp_path, "outer/inner")
     source = FolderSource(tmp_path, keep_good=True)
@@ -198,7 +198,7 @@ def test_a_nested_skill_that_broke_is_the_same_for_the_skill_around_it(tmp_path:
     assert anyio.run(source.read, outer, inside) == skill_md("inner")
 
 
-def test_a_skill_that_was_removed_is_not_kept(tmp_path: Path) -> None:
+def test_removed_skill_is_not_served(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one")
     source = FolderSource(tmp_path, keep_good=True)
     anyio.run(source.scan)
@@ -206,14 +206,14 @@ def test_a_skill_that_was_removed_is_not_kept(tmp_path: Path) -> None:
     assert rescanned(source, folder / "SKILL.md").entries == ()
 
 
-def test_after_a_restart_only_the_problem_is_left(tmp_path: Path) -> None:
+def test_last_good_version_does_not_survive_restart(tmp_path: Path) -> None:
     write(tmp_path, {"one/SKILL.md": "broken"})
     scan = anyio.run(FolderSource(tmp_path, keep_good=True).scan)
     assert scan.entries == ()
     assert [problem.severity for problem in scan.problems] == ["error"]
 
 
-def test_a_root_behind_a_link_is_followed_when_the_link_moves(tmp_path: Path) -> None:
+def test_root_link_pointed_elsewhere_is_rescanned(tmp_path: Path) -> None:
     write_skill(tmp_path / "release-1", "one")
     write_skill(tmp_path / "release-2", "two")
     current = tmp_path / "current"
@@ -225,7 +225,7 @@ def test_a_root_behind_a_link_is_followed_when_the_link_moves(tmp_path: Path) ->
     assert [entry.name for entry in rescanned(source, current).entries] == ["two"]
 
 
-def test_what_went_away_frees_its_part_of_the_bound(tmp_path: Path) -> None:
+def test_removed_skills_free_the_entry_limit(tmp_path: Path) -> None:
     for number in range(4):
         write_skill(tmp_path / "team", f"s{number}")
     source = FolderSource(tmp_path, limits=Limits(entries=12))
@@ -236,7 +236,7 @@ def test_what_went_away_frees_its_part_of_the_bound(tmp_path: Path) -> None:
     assert len(scan.entries) == 4
 
 
-def test_the_bound_is_the_same_for_what_came_bit_by_bit(tmp_path: Path) -> None:
+def test_entry_limit_is_the_same_for_gradual_growth(tmp_path: Path) -> None:
     write_skill(tmp_path, "s00")
     source = FolderSource(tmp_path, limits=Limits(entries=20))
     found = anyio.run(source.scan)
@@ -247,7 +247,7 @@ def test_the_bound_is_the_same_for_what_came_bit_by_bit(tmp_path: Path) -> None:
     assert len(found.entries) == len(fresh.entries)
 
 
-def test_a_folder_above_that_was_replaced_is_noticed_by_looking_at_a_skill(tmp_path: Path) -> None:
+def test_rescan_of_skill_notices_replaced_parent_folder(tmp_path: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "group", "one")
     write_skill(tmp_path / "next", "one", {"new.md": "new"})
@@ -259,7 +259,9 @@ def test_a_folder_above_that_was_replaced_is_noticed_by_looking_at_a_skill(tmp_p
     assert [file.path for file in entry.files] == ["SKILL.md", "new.md"]
 
 
-def test_a_look_that_failed_half_way_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rescan_that_failed_halfway_is_repeated_in_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("one", "two"):
         write_skill(tmp_path, name, {"a.md": "a"})
     source = FolderSource(tmp_path)
@@ -281,7 +283,7 @@ def test_a_look_that_failed_half_way_is_made_up_for(tmp_path: Path, monkeypatch:
     assert rescanned(source, files[1]) == scan_of(tmp_path)
 
 
-def test_what_goes_away_frees_no_more_than_its_own_part_of_the_budget(tmp_path: Path) -> None:
+def test_removed_skill_frees_only_its_own_entries(tmp_path: Path) -> None:
     limits = Limits(entries=16)
     for path in ("skills/one", "skills/two", "other/three"):
         write_skill(tmp_path, path, {"a.md": "a"})

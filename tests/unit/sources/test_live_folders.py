@@ -1,4 +1,4 @@
-"""A server follows its folders: what changes on disk shows, and clients hear of it."""
+"""A server watches its folders: changes on disk are served, and clients are notified."""
 
 import shutil
 from collections.abc import AsyncGenerator, Callable
@@ -48,7 +48,7 @@ class Live:
 
 @asynccontextmanager
 async def live(root: Path, *uris: str, follow_links: bool = False) -> AsyncGenerator[Live]:
-    """Serve `root`, and wait until the watcher stands: the tests that follow are about what happens then."""
+    """Serve `root`, and wait until the watcher runs, because the tests are about changes after that."""
     source = FolderSource(root, follow_links=follow_links, keep_good=True)
     library = Library([source])
     await library.load()
@@ -57,7 +57,7 @@ async def live(root: Path, *uris: str, follow_links: bool = False) -> AsyncGener
         yield at
 
 
-async def test_skills_come_go_and_come_back(tmp_path: Path) -> None:
+async def test_skills_can_be_added_removed_and_added_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     async with live(tmp_path) as at:
         write_skill(tmp_path, "two", {"refs/a.md": "a"})
@@ -69,7 +69,7 @@ async def test_skills_come_go_and_come_back(tmp_path: Path) -> None:
         assert (await at.client.read_resource("skill://two/SKILL.md")).contents
 
 
-async def test_a_skill_that_is_added_later_can_be_edited_later(tmp_path: Path) -> None:
+async def test_edit_of_skill_added_later_is_noticed(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     async with live(tmp_path) as at:
         write_skill(tmp_path, "deep/er/two")
@@ -78,7 +78,7 @@ async def test_a_skill_that_is_added_later_can_be_edited_later(tmp_path: Path) -
         await at.until(lambda: "Another." in {e.description for e in at.library.catalog.entries.values()})
 
 
-async def test_a_broken_edit_keeps_the_last_good_version_until_it_is_mended(tmp_path: Path) -> None:
+async def test_broken_edit_serves_last_good_version_until_fixed(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     async with live(tmp_path, "skillwire://problems") as at:
         write(tmp_path, {"one/SKILL.md": "---\nname: [\n---\n"})
@@ -92,7 +92,7 @@ async def test_a_broken_edit_keeps_the_last_good_version_until_it_is_mended(tmp_
         assert "Mended." in text_of(loaded)
 
 
-async def test_a_renamed_folder_takes_its_skill_along(tmp_path: Path) -> None:
+async def test_renamed_folder_moves_its_skill(tmp_path: Path) -> None:
     write_skill(tmp_path, "team/one", {"refs/a.md": "a"})
     async with live(tmp_path) as at:
         (tmp_path / "team").rename(tmp_path / "crew")
@@ -103,7 +103,7 @@ async def test_a_renamed_folder_takes_its_skill_along(tmp_path: Path) -> None:
         await at.until(lambda: at.library.catalog.file(uri).file != before[uri].file)
 
 
-async def test_a_folder_that_comes_after_the_server_is_served(tmp_path: Path) -> None:
+async def test_root_created_after_start_is_served(tmp_path: Path) -> None:
     root = tmp_path / "not" / "yet"
     async with live(root) as at:
         assert [problem.rule for problem in at.library.catalog.problems] == ["source-waiting"]
@@ -116,7 +116,7 @@ async def test_a_folder_that_comes_after_the_server_is_served(tmp_path: Path) ->
         await at.until_names("two")
 
 
-async def test_a_root_that_is_a_link_can_be_pointed_elsewhere(tmp_path: Path) -> None:
+async def test_root_link_can_be_pointed_elsewhere(tmp_path: Path) -> None:
     write_skill(tmp_path / "release-1", "one")
     write_skill(tmp_path / "release-2", "two")
     current = tmp_path / "current"
@@ -129,7 +129,7 @@ async def test_a_root_that_is_a_link_can_be_pointed_elsewhere(tmp_path: Path) ->
         await at.until_names("three", "two")
 
 
-async def test_what_a_link_leads_to_is_followed_too(tmp_path: Path) -> None:
+async def test_changes_behind_links_are_noticed(tmp_path: Path) -> None:
     root = tmp_path / "root"
     elsewhere = write_skill(tmp_path, "elsewhere/one", {"a.md": "a"})
     root.mkdir()
@@ -139,7 +139,7 @@ async def test_what_a_link_leads_to_is_followed_too(tmp_path: Path) -> None:
         await at.until(lambda: [e.description for e in at.library.catalog.entries.values()] == ["Another."])
 
 
-async def test_folders_that_are_not_served_are_not_watched_either(tmp_path: Path) -> None:
+async def test_unserved_folders_are_not_watched(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     write(tmp_path, {"node_modules/x/SKILL.md": skill_md("x"), ".hidden/y/SKILL.md": skill_md("y")})
     async with live(tmp_path) as at:
@@ -148,14 +148,14 @@ async def test_folders_that_are_not_served_are_not_watched_either(tmp_path: Path
         await at.until_names("one", "two")
 
 
-async def test_a_container_that_comes_later_is_entered(tmp_path: Path) -> None:
+async def test_container_folder_created_later_is_entered(tmp_path: Path) -> None:
     write(tmp_path, {".claude/settings.json": "{}"})
     async with live(tmp_path) as at:
         write_skill(tmp_path / ".claude/skills", "one")
         await at.until_names("one")
 
 
-async def test_an_ignore_file_that_comes_later_hides(tmp_path: Path) -> None:
+async def test_ignore_file_added_later_hides_skills(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     write_skill(tmp_path, "two")
     async with live(tmp_path) as at:
@@ -165,7 +165,7 @@ async def test_an_ignore_file_that_comes_later_hides(tmp_path: Path) -> None:
         await at.until_names("one", "two")
 
 
-async def test_traps_that_are_set_later_catch_nobody(tmp_path: Path) -> None:
+async def test_traps_added_later_do_no_harm(tmp_path: Path) -> None:
     secret = write(tmp_path / "outside", {"SKILL.md": skill_md("secret"), "secret.md": "SECRET"})
     root = tmp_path / "root"
     write_skill(root, "one")
@@ -184,7 +184,7 @@ async def test_traps_that_are_set_later_catch_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["skill", "skills", "load-skill", "skill-resource", "prompts"])
-async def test_a_skill_may_have_any_name_of_ours(tmp_path: Path, name: str) -> None:
+async def test_skill_may_have_names_used_internally(tmp_path: Path, name: str) -> None:
     write_skill(tmp_path, "one")
     async with live(tmp_path) as at:
         write_skill(tmp_path / "team", name)
@@ -196,16 +196,16 @@ async def test_a_skill_may_have_any_name_of_ours(tmp_path: Path, name: str) -> N
         assert name in prompts or f"skill://team/{name}" in prompts
 
 
-async def test_an_edit_before_the_watcher_stands_is_not_missed(tmp_path: Path) -> None:
+async def test_edit_before_watcher_starts_is_noticed(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     library = Library([FolderSource(tmp_path)])
     await library.load()
-    write_skill(tmp_path, "two")  # after the scan, before anybody watches
+    write_skill(tmp_path, "two")  # after the scan, before the watcher starts
     async with listening(skills_server(library), "auto") as (client, heard):
         await Live(tmp_path, library, client, heard).until_names("one", "two")
 
 
-async def test_ten_thousand_new_files_are_all_found_and_told_in_few_rounds(tmp_path: Path) -> None:
+async def test_ten_thousand_new_files_are_announced_in_few_rounds(tmp_path: Path) -> None:
     write_skill(tmp_path, "first")
     async with live(tmp_path) as at:
         rounds = 0
@@ -221,7 +221,7 @@ async def test_ten_thousand_new_files_are_all_found_and_told_in_few_rounds(tmp_p
         assert rounds < 200, "changes were not taken together"
 
 
-async def test_two_folders_of_one_base_name_are_both_followed(tmp_path: Path) -> None:
+async def test_two_roots_with_same_name_are_both_watched(tmp_path: Path) -> None:
     first, second = tmp_path / "a/skills", tmp_path / "b/skills"
     write_skill(first, "one")
     write_skill(second, "one")
@@ -232,10 +232,10 @@ async def test_two_folders_of_one_base_name_are_both_followed(tmp_path: Path) ->
         write_skill(second, "two")
         await at.until(lambda: at.names() == ["one", "skills-2/one", "two"])
         shutil.rmtree(first / "one")
-        await at.until(lambda: at.names() == ["one", "two"])  # nobody stands in its way any more
+        await at.until(lambda: at.names() == ["one", "two"])  # its path is free now
 
 
-async def test_a_source_that_fails_while_it_is_followed_ends_nothing(tmp_path: Path) -> None:
+async def test_source_that_fails_while_watched_does_not_stop_server(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
 
     class Fragile(FolderSource):
@@ -256,7 +256,7 @@ async def test_a_source_that_fails_while_it_is_followed_ends_nothing(tmp_path: P
 
 
 @pytest.mark.parametrize("beside", ["", "node_modules", ".venv", ".claude"])
-async def test_a_folder_that_is_replaced_is_watched_again(tmp_path: Path, beside: str) -> None:
+async def test_replaced_folder_is_watched_again(tmp_path: Path, beside: str) -> None:
     root = tmp_path / "root"
     write_skill(root, "a")
     if beside:
@@ -277,7 +277,7 @@ async def test_a_folder_that_is_replaced_is_watched_again(tmp_path: Path, beside
         await at.until_names("a", "a/inner", "b", "c")
 
 
-async def test_many_folders_that_go_away_one_by_one_are_no_reason_to_poll(tmp_path: Path) -> None:
+async def test_removing_many_folders_does_not_cause_polling(tmp_path: Path) -> None:
     write(tmp_path, {"node_modules/x/": b""})
     for number in range(20):
         write_skill(tmp_path, f"s{number:02}")
@@ -289,7 +289,7 @@ async def test_many_folders_that_go_away_one_by_one_are_no_reason_to_poll(tmp_pa
         assert at.library.catalog.problems == ()
 
 
-async def test_a_link_above_the_root_may_lead_elsewhere(tmp_path: Path) -> None:
+async def test_link_above_root_can_be_pointed_elsewhere(tmp_path: Path) -> None:
     write_skill(tmp_path / "release-1/skills", "one")
     write_skill(tmp_path / "release-2/skills", "two")
     (tmp_path / "current").symlink_to("release-1")
@@ -301,7 +301,7 @@ async def test_a_link_above_the_root_may_lead_elsewhere(tmp_path: Path) -> None:
         await at.until_names("three", "two")
 
 
-async def test_a_folder_far_above_the_root_may_come_and_go(tmp_path: Path) -> None:
+async def test_folder_far_above_root_can_vanish_and_return(tmp_path: Path) -> None:
     root = tmp_path / "p/q/skills"
     write_skill(root, "one")
     async with live(root) as at:
@@ -311,7 +311,7 @@ async def test_a_folder_far_above_the_root_may_come_and_go(tmp_path: Path) -> No
         await at.until_names("two")
 
 
-async def test_a_source_that_could_not_be_followed_is_followed_again(
+async def test_source_that_could_not_be_watched_is_watched_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("skillwire.library.library._PAUSE", 0.01)

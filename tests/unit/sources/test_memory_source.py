@@ -1,4 +1,4 @@
-"""Skills that live in the program: fixed bytes, and content made at read time."""
+"""Skills in memory: fixed bytes, and content made when it is read."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Literal
@@ -45,7 +45,7 @@ def counting(numbers: Iterator[int]) -> Callable[[], Awaitable[bytes]]:
 
 @pytest.mark.rule("S9")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_skill_made_at_read_time_is_dynamic_and_fresh_on_every_read(mode: str) -> None:
+async def test_skill_made_by_function_is_dynamic_and_always_fresh(mode: str) -> None:
     source = MemorySource(
         [MemorySkill("reports/daily", {"SKILL.md": counting(iter(range(9))), "note.md": b"fixed"})]
     )
@@ -66,7 +66,7 @@ async def test_a_skill_made_at_read_time_is_dynamic_and_fresh_on_every_read(mode
         assert (await client.read_resource("skill://reports/daily/note.md")).contents
 
 
-async def test_a_skill_put_in_its_place_shows_with_the_next_load() -> None:
+async def test_replaced_skill_is_visible_after_next_load() -> None:
     source = MemorySource([MemorySkill("one", {"SKILL.md": skill_md("one")})])
     library = Library([source])
     await library.load()
@@ -76,7 +76,7 @@ async def test_a_skill_put_in_its_place_shows_with_the_next_load() -> None:
 
 
 @pytest.mark.parametrize("path", ["/abs.md", "a//b.md", "../up.md", "a/./b.md", "a\\b.md", "a\nb.md", ""])
-async def test_a_path_that_cannot_be_published_keeps_the_skill_out(path: str) -> None:
+async def test_skill_with_unpublishable_file_path_is_refused(path: str) -> None:
     scan = await MemorySource([MemorySkill("one", {"SKILL.md": skill_md("one"), path: b"x"})]).scan()
     assert scan.entries == ()
     assert {problem.rule for problem in scan.problems} == {Rule.FILE_NAME}
@@ -84,20 +84,20 @@ async def test_a_path_that_cannot_be_published_keeps_the_skill_out(path: str) ->
 
 @pytest.mark.rule("S4")
 @pytest.mark.parametrize("path", ["", "/a", "a//b", "../a", "a/.", "a\nb", "a\\b"])
-async def test_a_skill_path_that_cannot_be_published_keeps_the_skill_out(path: str) -> None:
+async def test_unpublishable_skill_path_is_refused(path: str) -> None:
     scan = await MemorySource([MemorySkill(path, {"SKILL.md": skill_md("ok")})]).scan()
     assert scan.entries == ()
     assert Rule.FILE_NAME in {problem.rule for problem in scan.problems}
 
 
-async def test_files_that_cannot_both_be_there_keep_the_skill_out() -> None:
+async def test_skill_with_clashing_files_is_refused() -> None:
     for files in ({"a.md": b"", "A.md": b""}, {"a": b"", "a/b": b""}, {"caf\u00e9": b"", "cafe\u0301": b""}):
         scan = await MemorySource([MemorySkill("one", {"SKILL.md": skill_md("one"), **files})]).scan()
         assert scan.entries == ()
         assert scan.problems
 
 
-async def test_a_function_that_fails_is_a_problem_of_its_skill_alone() -> None:
+async def test_failing_function_affects_only_its_skill() -> None:
     async def fail() -> bytes:
         raise ValueError("the password is hunter2")
 
@@ -108,6 +108,6 @@ async def test_a_function_that_fails_is_a_problem_of_its_skill_alone() -> None:
     assert "hunter2" not in str(catalog.problems)
 
 
-async def test_a_skill_without_its_main_file_is_a_problem() -> None:
+async def test_skill_without_skill_md_is_a_problem() -> None:
     scan = await MemorySource([MemorySkill("one", {"other.md": b"x"})]).scan()
     assert [problem.rule for problem in scan.problems] == [Rule.SKILL_UNREADABLE]

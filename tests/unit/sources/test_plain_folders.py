@@ -1,4 +1,4 @@
-"""A skill folder that is read in one pass is what the careful way finds; what is odd is left to that one."""
+"""The fast reader finds the same as the careful reader, and leaves unusual folders to it."""
 
 import os
 import tempfile
@@ -45,7 +45,7 @@ def careful(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def grow(folder: Path, random: Random, depth: int = 0) -> None:
-    """Put anything at all into a folder, most often something plain."""
+    """Fill a folder with random entries, most of them plain."""
     for name in random.sample(NAMES[:10] if random.random() < 0.7 else NAMES, random.randint(0, 3)):
         place, kind = folder / name, random.random()
         if place.exists():
@@ -64,7 +64,7 @@ def grow(folder: Path, random: Random, depth: int = 0) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_both_ways_find_the_same(random: Random) -> None:
+def test_fast_and_careful_reader_find_the_same(random: Random) -> None:
     limits = Limits(
         files=random.choice([3, 512]),
         bytes=random.choice([700, 1 << 20]),
@@ -85,13 +85,13 @@ def test_both_ways_find_the_same(random: Random) -> None:
             expected, other = scan_of(root, limits), tree_of(root, limits)
         assert not other.plain
         assert found == expected
-        assert (tree.seen, tree.cut) == (other.seen, other.cut)
+        assert (tree.entry_count, tree.cut) == (other.entry_count, other.cut)
         assert WatchPlan.of(root, tree) == WatchPlan.of(root, other)
         folders = {path: set(unit.folders) for path, unit in tree.skill_folders.items()}
         assert folders == {path: set(unit.folders) for path, unit in other.skill_folders.items()}
 
 
-def test_a_change_of_mode_alone_is_seen_in_both_ways(tmp_path: Path) -> None:
+def test_both_readers_notice_changed_file_mode(tmp_path: Path) -> None:
     one = write_skill(tmp_path, "one", {"run": "x"})
     write_skill(tmp_path, "with-link", {"run": "x"})
     (tmp_path / "with-link/link.md").symlink_to("SKILL.md")
@@ -135,13 +135,13 @@ ODD: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_what_is_odd_is_left_to_the_careful_way(tmp_path: Path, what: str) -> None:
+def test_unusual_folders_are_left_to_careful_reader(tmp_path: Path, what: str) -> None:
     one = write_skill(tmp_path, "one", {"refs/a.md": "a"})
     ODD[what](one)
     assert not tree_of(tmp_path, Limits()).plain
 
 
-def test_a_file_swapped_for_a_link_while_the_folder_is_read_is_not_followed(
+def test_file_replaced_by_link_during_read_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {"secret.md": "SECRET"})
@@ -160,7 +160,7 @@ def test_a_file_swapped_for_a_link_while_the_folder_is_read_is_not_followed(
     assert [problem.path for entry in scan.entries for problem in entry.problems] == ["one/refs/a.md"]
 
 
-def test_a_folder_swapped_for_a_link_while_it_is_read_is_not_entered(
+def test_folder_replaced_by_link_during_read_is_not_entered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {"outside/secret.md": "SECRET"})
@@ -178,7 +178,7 @@ def test_a_folder_swapped_for_a_link_while_it_is_read_is_not_entered(
     assert [file.path for entry in scan.entries for file in entry.files] == ["SKILL.md"]
 
 
-def test_times_that_no_stamp_can_hold_are_no_obstacle(tmp_path: Path) -> None:
+def test_times_too_large_for_stamp_are_handled(tmp_path: Path) -> None:
     one = write_skill(tmp_path, "one", {"a.md": "a"})
     late = 2**33  # seconds: the year 2242, more nanoseconds than 63 bits hold a little later
     os.utime(one / "a.md", (late + 10**9, late + 10**9))
@@ -188,7 +188,7 @@ def test_times_that_no_stamp_can_hold_are_no_obstacle(tmp_path: Path) -> None:
     assert anyio.run(source.scan) == first
 
 
-def test_a_changed_file_alone_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rescan_reads_only_the_changed_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
     one = write_skill(tmp_path, "one", {"large.bin": bytes(1000), "refs/a.md": "a"})
     source = FolderSource(tmp_path)
@@ -208,9 +208,7 @@ def test_a_changed_file_alone_is_read_again(tmp_path: Path, monkeypatch: pytest.
     assert changed.entries == anyio.run(FolderSource(tmp_path).scan).entries
 
 
-def test_a_skill_whose_folder_got_another_name_is_judged_by_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_renamed_folder_is_checked_by_its_new_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
     write_skill(tmp_path, "one")
     (tmp_path / "link").symlink_to("one")
@@ -224,7 +222,7 @@ def test_a_skill_whose_folder_got_another_name_is_judged_by_that(
     assert after == scan_of(tmp_path / "link", Limits())
 
 
-def test_what_changed_without_a_trace_is_found_by_a_look_at_that_very_place(
+def test_change_with_same_stamp_is_found_by_targeted_rescan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)

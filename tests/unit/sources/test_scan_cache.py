@@ -1,4 +1,4 @@
-"""Digests that are kept on disk: a start reads only what changed, and believes nothing blindly."""
+"""The scan cache: a start reads only files that changed, and trusts nothing blindly."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ SECOND = 1_000_000_000
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files count as settled at once, so that no test has to wait for it."""
+    """Treat files as settled at once, so that tests need not wait."""
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -SECOND)
 
 
@@ -50,11 +50,11 @@ def start(tree: Path, cache: Path, *, keep_good: bool = False) -> tuple[FolderSo
 
 
 def run_until_settled(source: FolderSource) -> None:
-    """Follow a source for as long as it takes to write down what is known."""
+    """Watch a source until its scan cache is written."""
 
     async def noticed() -> None:
         with anyio.fail_after(30):
-            async for _ in source.changes():  # the first is told when everything else is done
+            async for _ in source.changes():  # the first event comes after the cache is written
                 return
 
     anyio.run(noticed)
@@ -73,7 +73,7 @@ def the_file(cache: Path) -> Path:
 
 
 def rewrite(cache: Path, change: Callable[[bytes], bytes]) -> None:
-    """Change what the file tells, in such a way that nobody could see it."""
+    """Change the content of the cache file, and update its checksum."""
     head, _, body = the_file(cache).read_bytes().partition(b"\n")
     changed = change(body)
     assert changed != body
@@ -83,13 +83,13 @@ def rewrite(cache: Path, change: Callable[[bytes], bytes]) -> None:
 
 @pytest.fixture
 def remembered(tree: Path, cache: Path) -> Scan:
-    """What the first start found, and wrote down."""
+    """What the first start found and cached."""
     source, first = start(tree, cache)
     run_until_settled(source)
     return first
 
 
-def test_a_second_start_reads_only_what_has_changed(tree: Path, cache: Path, remembered: Scan) -> None:
+def test_second_start_reads_only_changed_files(tree: Path, cache: Path, remembered: Scan) -> None:
     found: list[Scan] = []
     assert read_in(lambda: found.append(start(tree, cache)[1]), tree) == {"warned/SKILL.md"}
     assert found == [remembered]
@@ -97,7 +97,7 @@ def test_a_second_start_reads_only_what_has_changed(tree: Path, cache: Path, rem
     assert read_in(lambda: start(tree, cache), tree) == {"warned/SKILL.md", "one/a.md"}
 
 
-def test_the_file_is_only_for_its_owner(cache: Path, remembered: Scan) -> None:
+def test_cache_file_is_readable_only_by_owner(cache: Path, remembered: Scan) -> None:
     assert remembered.entries
     assert the_file(cache).stat().st_mode & 0o077 == 0
 
@@ -107,14 +107,12 @@ def test_the_file_is_only_for_its_owner(cache: Path, remembered: Scan) -> None:
     [b"", b"{", b"[]", b"null", b'["another", "/"]\n', b"\xff" * 100],
     ids=["empty", "cut", "list", "null", "another form", "no text"],
 )
-def test_a_file_that_is_broken_is_as_good_as_none(
-    tree: Path, cache: Path, remembered: Scan, broken: bytes
-) -> None:
+def test_damaged_cache_file_is_ignored(tree: Path, cache: Path, remembered: Scan, broken: bytes) -> None:
     the_file(cache).write_bytes(broken)
     assert start(tree, cache)[1] == remembered
 
 
-def test_a_file_that_was_cut_is_as_good_as_none(tree: Path, cache: Path, remembered: Scan) -> None:
+def test_truncated_cache_file_is_ignored(tree: Path, cache: Path, remembered: Scan) -> None:
     whole = the_file(cache).read_bytes()
     the_file(cache).write_bytes(whole[: len(whole) // 2])
     assert start(tree, cache)[1] == remembered
@@ -122,7 +120,7 @@ def test_a_file_that_was_cut_is_as_good_as_none(tree: Path, cache: Path, remembe
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_file_in_which_any_byte_is_another_is_as_good_as_none(
+def test_cache_file_with_any_changed_byte_is_ignored(
     tree: Path, cache: Path, remembered: Scan, data: st.DataObject
 ) -> None:
     whole = the_file(cache).read_bytes()
@@ -136,14 +134,14 @@ def test_a_file_in_which_any_byte_is_another_is_as_good_as_none(
     assert len(opened) == 6
 
 
-def test_other_limits_ask_for_another_look(tree: Path, cache: Path, remembered: Scan) -> None:
+def test_changed_limits_invalidate_the_cache(tree: Path, cache: Path, remembered: Scan) -> None:
     assert "one" in {entry.name for entry in remembered.entries}
     source = FolderSource(tree, digests=cache, limits=Limits(bytes=250))
     scan = anyio.run(source.scan)
     assert {entry.name for entry in scan.entries} == {"odd", "other"}
 
 
-def test_an_ignore_file_that_came_since_is_heeded(tree: Path, cache: Path, remembered: Scan) -> None:
+def test_ignore_file_added_since_last_run_applies(tree: Path, cache: Path, remembered: Scan) -> None:
     assert "skill://one/a.md" in {
         each.uri_of(file.path) for each in remembered.entries for file in each.files
     }
@@ -153,7 +151,7 @@ def test_an_ignore_file_that_came_since_is_heeded(tree: Path, cache: Path, remem
 
 
 @pytest.mark.parametrize("change", ["file", "folder", "hidden folder", "nested skill", "link", "rename"])
-def test_what_came_into_a_folder_since_is_seen(tree: Path, cache: Path, change: str, tmp_path: Path) -> None:
+def test_changes_since_last_run_are_found(tree: Path, cache: Path, change: str, tmp_path: Path) -> None:
     write(tree, {"one/refs/deep/b.md": "b"})
     source, _ = start(tree, cache)
     run_until_settled(source)
@@ -175,7 +173,7 @@ def test_what_came_into_a_folder_since_is_seen(tree: Path, cache: Path, change: 
     assert start(tree, cache)[1] == anyio.run(FolderSource(tree).scan)
 
 
-def test_a_folder_that_another_took_the_place_of_is_read_anew(tree: Path, cache: Path) -> None:
+def test_replaced_folder_is_read_again(tree: Path, cache: Path) -> None:
     source, _ = start(tree, cache)
     run_until_settled(source)
     shutil.copytree(tree / "one", tree / "copy")  # with the same times
@@ -187,7 +185,7 @@ def test_a_folder_that_another_took_the_place_of_is_read_anew(tree: Path, cache:
     assert start(tree, cache)[1] == anyio.run(FolderSource(tree).scan)
 
 
-def test_files_of_skills_that_are_not_plain_are_known_again_one_by_one(tree: Path, cache: Path) -> None:
+def test_files_of_unusual_skills_are_cached_individually(tree: Path, cache: Path) -> None:
     write(tree, {"one/inner/SKILL.md": skill_md("inner"), "two/SKILL.md": skill_md("two")})
     (tree / "two/linked.md").symlink_to(tree / "one/a.md")
     source, first = start(tree, cache)
@@ -197,9 +195,7 @@ def test_files_of_skills_that_are_not_plain_are_known_again_one_by_one(tree: Pat
     assert found == [first]
 
 
-def test_a_digest_that_is_wrong_is_found_out_by_the_first_read(
-    tree: Path, cache: Path, remembered: Scan
-) -> None:
+def test_wrong_cached_digest_is_detected_on_first_read(tree: Path, cache: Path, remembered: Scan) -> None:
     assert remembered.entries
     digests = [hashlib.sha256((tree / "one" / name).read_bytes()).digest() for name in ("SKILL.md", "a.md")]
     right, wrong = (b64encode(digests[0] + each)[:-4] for each in (digests[1], bytes(32)))
@@ -217,14 +213,14 @@ def test_a_digest_that_is_wrong_is_found_out_by_the_first_read(
     assert (content, digest) == (b"a", "sha256:" + hashlib.sha256(b"a").hexdigest())
 
 
-def test_a_cache_that_cannot_be_written_stops_nothing(tree: Path, tmp_path: Path) -> None:
+def test_unwritable_cache_does_not_stop_the_server(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
     source, scan = start(tree, tmp_path / "cache")
     run_until_settled(source)
     assert {entry.name for entry in scan.entries} == {"one", "odd", "other"}
 
 
-def test_a_skill_known_from_before_that_an_edit_breaks_is_served_as_it_was(tree: Path, cache: Path) -> None:
+def test_cached_skill_broken_by_edit_serves_last_good_version(tree: Path, cache: Path) -> None:
     source, _ = start(tree, cache, keep_good=True)
     run_until_settled(source)
     second, before = start(tree, cache, keep_good=True)
@@ -242,7 +238,7 @@ def test_a_skill_known_from_before_that_an_edit_breaks_is_served_as_it_was(tree:
     assert {entry.uri for entry in after.entries} == {entry.uri for entry in before.entries}
 
 
-def test_what_cannot_be_written_to_its_end_leaves_nothing_behind(
+def test_failed_cache_write_leaves_no_files(
     tree: Path, cache: Path, remembered: Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert remembered.entries

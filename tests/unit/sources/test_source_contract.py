@@ -1,4 +1,4 @@
-"""What every source promises, tested on each of them with the same skills."""
+"""The contract of `Source`, tested on every source with the same skills."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -53,7 +53,7 @@ OTHER = "other-folder/other-name"
 
 @dataclass(frozen=True)
 class Made:
-    """A source, and what was put into it."""
+    """A source, and the skills that were put into it."""
 
     source: Source
     skills: Mapping[str, Mapping[str, bytes]] = field(
@@ -85,7 +85,7 @@ def memory(_tmp_path: Path, _stack: ExitStack) -> Made:
 
 
 def code(_tmp_path: Path, _stack: ExitStack) -> Made:
-    """What is written in code is checked where it is written: nothing broken gets here."""
+    """Skills in code are checked when they are created, so none of them is broken."""
     skills = {path: SKILLS[path] for path in ("acme/refunds", "hello")}
     values = Skills()
     for path, files in skills.items():
@@ -122,7 +122,7 @@ def repository(tmp_path: Path, _stack: ExitStack) -> Made:
 
 
 def publisher(tmp_path: Path, stack: ExitStack) -> Made:
-    """A web site has no paths, and an index cannot name what has no name."""
+    """The skills of a web site have no paths, and an index cannot list a skill without a name."""
     skills = {"refunds": SKILLS["acme/refunds"], "hello": SKILLS["hello"]}
     site = stack.enter_context(PublishingSite())
     site.index(*(site.offer(name, files, form=ArchiveFormat.TAR_GZ) for name, files in skills.items()))
@@ -135,7 +135,7 @@ def deferred(tmp_path: Path, _stack: ExitStack) -> Made:
 
 
 def server(tmp_path: Path, _stack: ExitStack) -> Made:
-    """A server says nothing of what is broken there."""
+    """A server does not report its broken skills."""
     skills = {path: SKILLS[path] for path in ("acme/refunds", "hello")}
     for path, files in skills.items():
         write(tmp_path / "root" / path, dict(files))
@@ -187,12 +187,12 @@ def source(made: Made) -> Source:
     return made.source
 
 
-async def test_the_good_skills_are_there_under_their_paths(made: Made) -> None:
+async def test_good_skills_are_listed_under_their_paths(made: Made) -> None:
     scan = await made.source.scan()
     assert sorted(entry.path for entry in scan.entries) == sorted(made.skills)
 
 
-async def test_only_servers_are_foreign_and_their_trust_is_decided(made: Made) -> None:
+async def test_only_servers_are_foreign_with_decided_trust(made: Made) -> None:
     expected = (False, Trust.OWN)
     if isinstance(made.source, ServerSource):
         expected = (True, Trust.OWN)  # made with `trusted`: still somebody else's words
@@ -202,21 +202,21 @@ async def test_only_servers_are_foreign_and_their_trust_is_decided(made: Made) -
     assert found == {expected}
 
 
-async def test_each_bad_skill_is_a_problem_with_a_path_and_a_hint(made: Made) -> None:
+async def test_each_bad_skill_is_a_problem_with_path_and_hint(made: Made) -> None:
     scan = await made.source.scan()
     errors = [problem for problem in scan.problems if problem.severity is Severity.ERROR]
     assert {problem.path for problem in errors} == {f"{path}/SKILL.md" for path in made.broken}
     assert all(problem.hint for problem in errors)
 
 
-async def test_warnings_stay_with_the_skill_that_is_served(made: Made) -> None:
+async def test_warnings_stay_with_the_served_skill(made: Made) -> None:
     scan = await made.source.scan()
     for entry in scan.entries:
         expected = [Severity.WARNING] if entry.name == "other-name" else []
         assert [problem.severity for problem in entry.problems] == expected
 
 
-async def test_every_file_reads_as_it_was_listed(made: Made) -> None:
+async def test_every_file_reads_with_the_listed_digest(made: Made) -> None:
     source = made.source
     scan = await source.scan()
     for entry in scan.entries:
@@ -244,18 +244,18 @@ async def test_two_scans_of_the_same_skills_are_equal(source: Source) -> None:
     assert await source.scan() == await source.scan()
 
 
-async def test_a_skill_that_did_not_change_is_the_same_value_in_the_next_scan(source: Source) -> None:
+async def test_unchanged_skill_is_the_same_object_in_next_scan(source: Source) -> None:
     before = await source.scan()
     after = await source.rescan()
     assert all(old is new for old, new in zip(before.entries, after.entries, strict=True))
 
 
-async def test_looking_again_at_one_skill_keeps_the_others(source: Source) -> None:
+async def test_rescan_of_one_skill_keeps_the_others(source: Source) -> None:
     scan = await source.scan()
     assert await source.rescan(frozenset({scan.entries[0].origin.location})) == scan
 
 
-async def test_a_file_that_is_gone_is_an_error_of_the_source(source: Source) -> None:
+async def test_reading_a_missing_file_raises_source_error(source: Source) -> None:
     scan = await source.scan()
     file = scan.entries[0].files[0]
     with pytest.raises(SourceError):

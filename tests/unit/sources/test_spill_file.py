@@ -1,4 +1,4 @@
-"""What is put by comes back as it was, wherever it is kept."""
+"""Spilled content comes back unchanged, from the file or from memory."""
 
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -17,14 +17,14 @@ from tests.support.skills import write, write_skill
 
 
 @given(st.lists(st.binary(max_size=200)), st.integers(0, 1000))
-def test_all_that_is_put_by_comes_back_also_when_the_file_is_full(contents: list[bytes], most: int) -> None:
+def test_spilled_content_comes_back_even_if_file_is_full(contents: list[bytes], most: int) -> None:
     spill_file = SpillFile(most)
     spilled = [spill_file.put(content) for content in contents]
     pairs = zip(spilled, map(len, contents), strict=True)
     assert [spill_file.take(each, length) for each, length in reversed(list(pairs))] == contents[::-1]
 
 
-def test_many_threads_may_put_things_by() -> None:
+def test_many_threads_can_spill_at_once() -> None:
     spill_file = SpillFile()
     contents = [bytes([number % 256]) * (number * 7 % 5000) for number in range(400)]
     with ThreadPoolExecutor(8) as pool:
@@ -32,13 +32,13 @@ def test_many_threads_may_put_things_by() -> None:
         assert list(pool.map(spill_file.take, spilled, map(len, contents))) == contents
 
 
-def test_a_system_without_room_for_a_file_keeps_it_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_stays_in_memory_without_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", Mock(side_effect=OSError("no room")))
     spill_file = SpillFile()
     assert spill_file.take(spill_file.put(b"content"), 7) == b"content"
 
 
-def test_what_is_lost_is_an_error_and_no_other_content(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_content_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryFile(buffering=0) as file:
         monkeypatch.setattr(tempfile, "TemporaryFile", Mock(return_value=file))
         spill_file = SpillFile()
@@ -48,7 +48,7 @@ def test_what_is_lost_is_an_error_and_no_other_content(monkeypatch: pytest.Monke
             spill_file.take(spilled, 7)
 
 
-def test_a_broken_document_is_served_as_it_was_from_where_it_was_put_by(tmp_path: Path) -> None:
+def test_broken_document_is_served_from_spill_file(tmp_path: Path) -> None:
     one = write_skill(tmp_path, "one")
     good = (one / "SKILL.md").read_bytes()
 
@@ -56,7 +56,7 @@ def test_a_broken_document_is_served_as_it_was_from_where_it_was_put_by(tmp_path
         source = FolderSource(tmp_path, keep_good=True)
         await source.scan()
         with anyio.fail_after(30):
-            async for _ in source.changes():  # by now it has been put by
+            async for _ in source.changes():  # by now it has been spilled
                 break
         write(one, {"SKILL.md": "broken"})
         (entry,) = (await source.rescan(frozenset({str(one)}))).entries

@@ -1,4 +1,4 @@
-"""What is watched is what is served: whole trees where that is safe, single folders elsewhere."""
+"""Only served folders are watched: whole trees where that is safe, single folders elsewhere."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def plan(root: Path, *, follow_links: bool = False) -> WatchPlan:
     return WatchPlan.of(root, tree)
 
 
-def test_a_tree_that_is_served_whole_is_watched_whole(tmp_path: Path) -> None:
+def test_fully_served_tree_is_watched_recursively(tmp_path: Path) -> None:
     write_skill(tmp_path, "a/one", {"refs/a.md": "a"})
     write(tmp_path, {".git/objects/": b"", "notes.txt": "x"})
     found = plan(tmp_path)
@@ -34,7 +34,7 @@ def test_a_tree_that_is_served_whole_is_watched_whole(tmp_path: Path) -> None:
     assert found.ancestor_parents == set(map(str, tmp_path.parents))
 
 
-def test_a_folder_that_is_not_entered_is_not_watched(tmp_path: Path) -> None:
+def test_folder_that_is_not_entered_is_not_watched(tmp_path: Path) -> None:
     write_skill(tmp_path, "a/one")
     write_skill(tmp_path, "two", {"refs/a.md": "a"})
     write(tmp_path, {"node_modules/x/": b"", "a/.cache/": b""})
@@ -43,7 +43,7 @@ def test_a_folder_that_is_not_entered_is_not_watched(tmp_path: Path) -> None:
     assert found.flat == {str(tmp_path), str(tmp_path / "a")}
 
 
-def test_no_watcher_is_let_loose_on_a_link(tmp_path: Path) -> None:
+def test_links_are_never_watched_recursively(tmp_path: Path) -> None:
     elsewhere = write_skill(tmp_path, "elsewhere/one", {"deep/er/a.md": "a"})
     root = tmp_path / "root"
     write_skill(root, "two")
@@ -56,14 +56,14 @@ def test_no_watcher_is_let_loose_on_a_link(tmp_path: Path) -> None:
     assert followed.flat == {str(root)}
 
 
-def test_the_folder_of_a_linked_file_is_watched(tmp_path: Path) -> None:
+def test_folder_of_linked_file_is_watched(tmp_path: Path) -> None:
     write(tmp_path, {"shared/policy.md": "x"})
     folder = write_skill(tmp_path / "root", "one")
     (folder / "policy.md").symlink_to(tmp_path / "shared/policy.md")
     assert str(tmp_path / "shared") in plan(tmp_path / "root", follow_links=True).flat
 
 
-def test_only_the_root_matters_in_the_folder_around_it(tmp_path: Path) -> None:
+def test_only_root_is_relevant_in_its_parent(tmp_path: Path) -> None:
     root = tmp_path / "root"
     write_skill(root, "one")
     found = plan(root)
@@ -101,7 +101,7 @@ anyio.run(main)
 """
 
 
-def test_without_watches_the_folder_is_looked_at_now_and_then_and_that_is_said(tmp_path: Path) -> None:
+def test_without_watches_the_folder_is_polled_with_a_problem(tmp_path: Path) -> None:
     for name in ("one", "two", "three", "four"):
         write_skill(tmp_path, name)
     limited = 'echo 3 > /proc/sys/user/max_inotify_watches; exec "$@"'
@@ -117,7 +117,7 @@ def test_without_watches_the_folder_is_looked_at_now_and_then_and_that_is_said(t
         assert process.wait(timeout=60) == 0
 
 
-def test_a_plan_for_some_skills_leaves_the_others_alone(tmp_path: Path) -> None:
+def test_plan_for_some_skills_excludes_others(tmp_path: Path) -> None:
     one = write_skill(tmp_path, "one", {"refs/a.md": "a"})
     write_skill(tmp_path, "two")
     source = FolderSource(tmp_path)

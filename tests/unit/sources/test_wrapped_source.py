@@ -1,4 +1,4 @@
-"""A source that wraps another forwards every ability that it does not change."""
+"""A wrapped source forwards every method that it does not override."""
 
 import inspect
 from collections.abc import AsyncGenerator
@@ -66,15 +66,13 @@ class _Inner(Source):
         yield frozenset({"here"})
 
 
-def test_every_ability_of_a_source_is_forwarded() -> None:
+def test_every_method_of_source_is_forwarded() -> None:
     abilities = {name for name, _ in inspect.getmembers(Source) if not name.startswith("_")}
     assert abilities <= set(vars(WrappedSource))
 
 
 @pytest.mark.parametrize("kind", ["wrapped", "deferred"])
-async def test_what_is_asked_of_the_wrapper_reaches_the_source(
-    kind: str, entry: SkillRecord, file: SkillFile
-) -> None:
+async def test_calls_to_wrapper_reach_the_source(kind: str, entry: SkillRecord, file: SkillFile) -> None:
     inner = _Inner()
     outer = WrappedSource(inner) if kind == "wrapped" else DeferredSource("inner", "somewhere", lambda: inner)
     await outer.prepare()
@@ -88,7 +86,7 @@ async def test_what_is_asked_of_the_wrapper_reaches_the_source(
     assert (outer.label, outer.place, outer.fetched) == ("inner", "somewhere", inner.fetched)
 
 
-def test_asking_when_it_was_fetched_makes_no_source() -> None:
+def test_fetch_time_does_not_create_deferred_source() -> None:
     def make() -> Source:
         raise AssertionError
 

@@ -1,1 +1,1 @@
-"""Looking into folders of this machine: what stands there, what is skill, what changed, what to watch."""
+"""Find, read and watch the skills in a folder on this machine."""

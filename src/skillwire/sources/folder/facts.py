@@ -1,4 +1,4 @@
-"""What is known of a file's bytes, so that an unchanged file is not read twice."""
+"""Digest, size and type of each file, cached so that an unchanged file is not read twice."""
 
 import time
 from dataclasses import dataclass
@@ -15,38 +15,39 @@ from skillwire.sources.folder.listing import File
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """One file, read."""
+    """What reading one file found."""
 
     digest: Digest
     size: int
     mime_type: str
     document: SkillDocument | None = None
-    """Only for a file called `SKILL.md`."""
-    kept: LastGood | None = None
-    """Its content, where the source keeps that of documents."""
+    """The parsed document. Only for a file called `SKILL.md`."""
+    last_good: LastGood | None = None
+    """The content of a `SKILL.md`, if the source can fall back to its last good version."""
 
     def as_file(self, path: str, *, executable: bool) -> SkillFile:
+        """Return the file as part of a skill that publishes it at `path`."""
         return SkillFile(path, self.mime_type, self.digest, self.size, executable)
 
 
 KnownFile: TypeAlias = tuple[Stamp, FileFacts]
-"""What is known of a file, for as long as it keeps its stamp."""
+"""The facts of a file, and the stamp it had when they were read."""
 
 
 class FileFactsCache:
-    """Remembers the facts of each file for as long as its stamp stays the same."""
+    """The facts of each file, valid while its stamp is unchanged."""
 
     def __init__(self, spill_file: SpillFile | None = None) -> None:
-        """With a spool, the content of documents is kept there."""
+        """Make an empty cache. With `spill_file`, the content of each `SKILL.md` is retained as well."""
         self.spill_file = spill_file
         self.known: dict[str, KnownFile] = {}
-        """By where each file is."""
+        """Facts by the location of the file."""
         self.changed = False
-        """Whether something was read that was not known."""
+        """Whether a file was read that was not in the cache."""
         self._read_in_this_scan: dict[str, FileFacts] = {}
 
     def begin(self) -> None:
-        """Start a new look: files that have not settled are read again."""
+        """Start a new scan: files that have not settled are read again."""
         self._read_in_this_scan.clear()
 
     def of(self, file: File, *, limit: int) -> FileFacts:
@@ -54,7 +55,7 @@ class FileFactsCache:
         stamp, facts = self.known.get(file.location, (None, None))
         if facts is not None and stamp == file.stamp:
             return facts
-        # Within one look a file is one thing, also for the skills that share it (S16).
+        # Within one scan a file has one content, also for several skills that share it (S16).
         if (facts := self._read_in_this_scan.get(file.location)) is not None:
             return facts
         self.changed = True
@@ -62,7 +63,7 @@ class FileFactsCache:
         is_document = file.name.upper() == SKILL_FILE.upper()
         facts = FileFacts(
             Digest.of(content),
-            file.stamp.size if file.stamp.size == len(content) else len(content),  # one object, as a rule
+            file.stamp.size if file.stamp.size == len(content) else len(content),  # share the int object
             mime_type_from_name(file.path) or mime_type(file.path, text=is_text(content)),
             read_document(content, file.path, file.folder) if is_document else None,
             LastGood(content, self.spill_file) if is_document and self.spill_file is not None else None,
@@ -75,9 +76,9 @@ class FileFactsCache:
         return facts
 
     def forget(self, location: str) -> None:
-        """Drop what is known of a file that turned out to be different, or is gone."""
+        """Drop the facts of a file that changed or is gone."""
         self.known.pop(location, None)
 
     def keep_only(self, locations: set[str]) -> None:
-        """Drop what is known of all other files."""
+        """Drop the facts of all other files."""
         self.known = {location: known for location, known in self.known.items() if location in locations}

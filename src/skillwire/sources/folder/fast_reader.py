@@ -1,7 +1,7 @@
-"""A skill folder as most are, read in one pass: one skill, plain names, no links, nothing wrong with it.
+"""Read a plain skill folder in one pass: one skill, simple names, no links, no problems.
 
-What is found is what `skill_folder` finds, which knows every rule and takes its time. Whatever is not as
-plain as that is left to it.
+Most skill folders are plain. The result is the same as that of `reader.read_skill_folder`, which applies
+every rule and is slower. A folder that is not plain is left to it.
 """
 
 import os
@@ -30,39 +30,39 @@ _FOLDER_FLAGS = _FILE_FLAGS | getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
 _MARKER = SKILL_FILE.upper()
 _MAX_FOLDERS = 64
-"""In one skill: each is a descriptor while the skill is read."""
+"""Folders in one skill. Each holds a descriptor open while the skill is read."""
 _known_type = lru_cache(maxsize=4096)(mime_type_from_name)
-"""Many skills have files of the same names."""
+"""Cached, because many skills have files of the same names."""
 _FileEntry: TypeAlias = tuple[str, os.DirEntry[str], int]
-"""The path of a file, its entry, and the descriptor of the folder that it stands in."""
+"""The path of a file, its directory entry, and the descriptor of the folder that contains it."""
 
 
 class _NotPlainError(Exception):
-    """Something that only those can judge who know every rule."""
+    """The folder is not plain: `read_skill_folder` has to read it."""
 
 
 def read_plain_skill(
     folder_walk: FolderWalk, open_folder: OpenFolder, before: CachedSkill | None, spill_file: SpillFile | None
 ) -> CachedSkill | None:
-    """Read the skill in a folder that was entered; None if it is not as plain as it should be.
+    """Read the skill in an open folder. Return None if the folder is not a plain skill folder.
 
-    Files that have the stamps that they had `before` are not read again. With a spool, the content of the
-    `SKILL.md` is kept there.
+    Files whose stamps are the same as in `before` are not read again. With `spill_file`, the content of the
+    `SKILL.md` is retained as the last good version.
     """
     folder = open_folder.folder
     if not _BY_DESCRIPTOR or folder_walk.has_patterns or folder.target != folder.location:
         return None
     if SKILL_FILE not in [entry.name for entry in open_folder.entries]:
         return None
-    already = folder_walk.seen
+    count_before = folder_walk.entry_count
     listing = _Listing(folder_walk, folder)
     try:
         listing.add(open_folder.descriptor, open_folder.status, open_folder.entries, "", folder.trail)
         return _Reader(folder_walk, folder, before, spill_file).read(
-            listing, folder_walk.seen - already + len(open_folder.entries)
+            listing, folder_walk.entry_count - count_before + len(open_folder.entries)
         )
     except (_NotPlainError, OSError, OutOfRangeError):
-        folder_walk.seen = already
+        folder_walk.entry_count = count_before
         return None
     finally:
         listing.close()
@@ -70,22 +70,22 @@ def read_plain_skill(
 
 @lru_cache(maxsize=4096)
 def _is_plain(name: str) -> bool:
-    """Whether a name says nothing of what has it. Many skills have files of the same names."""
+    """Whether no rule depends on this name. Cached, because many skills have files of the same names."""
     return _PLAIN_NAME(name) is not None and name not in TOOL_FOLDERS and name.upper() != _MARKER
 
 
 class _Listing:
-    """Every folder of a skill, open, and every file. Nothing is read before all is known to be plain."""
+    """Every folder of a skill, held open, and every file. Nothing is read until all are known to be plain."""
 
     def __init__(self, folder_walk: FolderWalk, folder: Folder) -> None:
         self._folder_walk, self._folder = folder_walk, folder
         self.folders: list[str] = []
         self.statuses: list[os.stat_result] = []
-        """Of the skill's own folder, then of each folder in it."""
+        """Status of the skill's own folder, then of each folder in it."""
         self.main: _FileEntry | None = None
-        """Of the `SKILL.md`."""
+        """The `SKILL.md`."""
         self.files: list[_FileEntry] = []
-        """Of all others."""
+        """All other files."""
         self._descriptors: list[int] = []
 
     def add(
@@ -96,7 +96,10 @@ class _Listing:
         above: str,
         trail: frozenset[tuple[int, int]],
     ) -> None:
-        """Add what stands in one folder, then in those inside it. `above` is what its paths begin with."""
+        """Add the entries of one folder, then those of the folders in it. `above` is the prefix of its paths.
+
+        Raises `_NotPlainError`.
+        """
         self.statuses.append(status)
         inner: list[str] = []
         for entry in entries:
@@ -111,7 +114,7 @@ class _Listing:
                     raise _NotPlainError
             elif is_file and name == SKILL_FILE and not above:
                 self.main = name, entry, descriptor
-            elif not is_file or not name.startswith("."):  # a hidden file is nothing to anybody
+            elif not is_file or not name.startswith("."):  # hidden files are never served
                 raise _NotPlainError
         if inner:
             trail |= {folder_identity(status)}
@@ -121,14 +124,14 @@ class _Listing:
     def _enter(
         self, name: str, parent_descriptor: int, above: str, trail: frozenset[tuple[int, int]]
     ) -> None:
-        """Open a folder in the one around it that was judged, and never through a link."""
+        """Open a folder relative to its parent's descriptor, never through a link, and add its entries."""
         path = intern(above + name)
         descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=parent_descriptor)
         self._descriptors.append(descriptor)
         status = os.fstat(descriptor)
         too_deep = self._folder.depth + 1 + path.count("/") > self._folder_walk.limits.depth
-        elsewhere = status.st_dev != self._folder.identity[0]  # another file system is in there
-        if too_deep or elsewhere or folder_identity(status) in trail or len(self._descriptors) > _MAX_FOLDERS:
+        mounted = status.st_dev != self._folder.identity[0]  # another file system is mounted there
+        if too_deep or mounted or folder_identity(status) in trail or len(self._descriptors) > _MAX_FOLDERS:
             raise _NotPlainError
         with os.scandir(descriptor) as found:
             entries = self._folder_walk.list_entries(found)
@@ -153,7 +156,7 @@ class _Reader:
         spill_file: SpillFile | None,
     ) -> None:
         if before is not None and before.draft.location != folder.location:
-            before = None  # it moved: what its document says may be judged by another name
+            before = None  # it moved: the rules for its document depend on the folder's name
         self._folder, self._before, self._spill_file, self._limits = (
             folder,
             before,
@@ -165,18 +168,18 @@ class _Reader:
         self._left = folder_walk.limits.bytes
         self._files: list[SkillFile] = []
         self._statuses: list[os.stat_result] = []
-        """Of each file, in the same order."""
+        """Status of each file, in the same order."""
 
-    def read(self, listing: _Listing, seen: int) -> CachedSkill:
-        """Return all there is to know. Raises `_NotPlainError`."""
+    def read(self, listing: _Listing, entry_count: int) -> CachedSkill:
+        """Read the files of `listing` and return the skill. Raises `_NotPlainError`."""
         files, main = listing.files, listing.main
         if main is None or len(files) >= self._limits.files:
             raise _NotPlainError
         if len({each[0].lower() for each in files}) < len(files):
             raise _NotPlainError
-        document, kept = self._document(self._take(*main))
+        document, last_good = self._document(self._read_file(*main))
         for each in files:
-            self._take(*each)
+            self._read_file(*each)
         draft = SkillDraft(
             below="",
             location=self._folder.location,
@@ -186,15 +189,18 @@ class _Reader:
             directories=tuple(listing.folders),
             warnings=(),
             stored=EMPTY_MAPPING,
-            kept=kept,
+            last_good=last_good,
         )
         folders, stamps = (
             pack_settled_stamps(each, self._now) for each in (listing.statuses, self._statuses)
         )
-        return CachedSkill.of(draft, seen, folders, stamps)
+        return CachedSkill.of(draft, entry_count, folders, stamps)
 
-    def _take(self, path: str, entry: os.DirEntry[str], parent_descriptor: int) -> bytes | None:
-        """Take a file; return its bytes if they had to be read: in its folder, and through no link."""
+    def _read_file(self, path: str, entry: os.DirEntry[str], parent_descriptor: int) -> bytes | None:
+        """Add a file. Return its bytes, or None if it is unchanged and was not read.
+
+        It is opened relative to its folder's descriptor, and never through a link.
+        """
         if (known := self._known.get(path)) is not None:
             status = entry.stat(follow_symlinks=False)
             if packed(status) == known[0]:
@@ -223,10 +229,10 @@ class _Reader:
         self._statuses.append(status)
 
     def _document(self, content: bytes | None) -> tuple[SkillDocument, LastGood | None]:
-        """Return what the `SKILL.md` says, and its content if that is kept."""
+        """Return the parsed `SKILL.md`, and its content if the last good version is retained."""
         if content is None:
-            assert self._before is not None, "it was known"
-            return self._before.draft.document, self._before.draft.kept
+            assert self._before is not None, "only a cached file is not read"
+            return self._before.draft.document, self._before.draft.last_good
         document = read_document(content, self._folder.path_of(SKILL_FILE), self._folder.name)
         if not document.is_servable:
             raise _NotPlainError

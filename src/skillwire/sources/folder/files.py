@@ -1,4 +1,4 @@
-"""Read a file from disk safely, and tell by its stamp whether it has changed since."""
+"""Read a file from disk safely, and detect by its stamp (size, times, inode) that it has changed."""
 
 import errno
 import os
@@ -12,27 +12,27 @@ from skillwire.errors import SourceBusyError, SourceError
 from skillwire.sources.base import Validator
 
 _SETTLED_AFTER_NS = 2_000_000_000
-"""A file written so recently may be written again without its times moving."""
+"""A file written this recently may be written again without a change of its times."""
 
 _STAMP = struct.Struct("=qqqQQ")
 _pack = _STAMP.pack
 OutOfRangeError = struct.error
-"""Raised for times further away than anybody needs."""
+"""Raised for a time that does not fit into a packed stamp."""
 PACKED_STAMP_SIZE = _STAMP.size
 """Bytes of a packed stamp."""
 UNSETTLED = bytes(PACKED_STAMP_SIZE)
-"""Stands for the stamp of what may still change without a trace: no file has it."""
-# Non-blocking: what was a file when it was listed may be a pipe by now.
+"""Stamp of a file that may still change without a change of its times. No real file has it."""
+# Non-blocking: what was listed as a file may have been replaced by a pipe.
 OPEN_FLAGS = (
     os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
-_AT_LEAST = 4096
-"""How much to read at once where the size says nothing, as in /proc."""
+_MIN_READ_BYTES = 4096
+"""Bytes to read at once at least. Files in /proc have the size 0."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class Stamp(NamedTuple):
-    """Differs whenever a file differs, once the file has settled."""
+    """Identity, size and times of a file. It changes whenever a settled file changes."""
 
     size: int
     modified_ns: int
@@ -45,21 +45,21 @@ class Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
     def settled(self, now_ns: int) -> bool:
-        """Whether the file has been left alone long enough for the mark to be trusted."""
+        """Whether the last change is long enough ago for the stamp to be trusted."""
         return now_ns - max(self.modified_ns, self.changed_ns) > _SETTLED_AFTER_NS
 
 
 def packed(status: os.stat_result) -> bytes:
-    """Return the stamp in a few bytes, for where there are very many. Raises `OutOfRangeError`.
+    """Return the stamp of a file or folder as a few bytes. Raises `OutOfRangeError`.
 
-    That of a folder differs whenever something comes into it, goes, or gets another name; not on every file
-    system, as `folder_times` knows.
+    The stamp of a folder changes whenever an entry is added, removed or renamed. Some file systems do not
+    guarantee that: see `FolderWalk.has_reliable_mtime`.
     """
     return _pack(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
 
 def pack_settled_stamps(statuses: Iterable[os.stat_result], now_ns: int) -> list[bytes]:
-    """Return the packed stamps of several; `UNSETTLED` for what was changed too recently to be trusted."""
+    """Return the packed stamps, with `UNSETTLED` for each that is too recent to be trusted."""
     before = now_ns - _SETTLED_AFTER_NS
     return [
         packed(each) if each.st_mtime_ns < before and each.st_ctime_ns < before else UNSETTLED
@@ -68,26 +68,27 @@ def pack_settled_stamps(statuses: Iterable[os.stat_result], now_ns: int) -> list
 
 
 def raise_if_exhausted(error: OSError) -> None:
-    """Raise `SourceBusyError` if an error tells of this machine and this moment, not of the file."""
+    """Raise `SourceBusyError` if the machine is out of descriptors or memory: the file is not at fault."""
     if error.errno in _EXHAUSTED:
         raise SourceBusyError((error.strerror or "out of resources").lower()) from error
 
 
 def make_executable(descriptor: int) -> None:
-    """Let those run a file who may read it. Does nothing where the system knows no such permission."""
+    """Allow everyone who may read a file to execute it. Does nothing on systems without that permission."""
     if hasattr(os, "fchmod"):
         mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
         os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
 
 
-def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[bytes, Stamp | None]:
-    """Return the bytes of a regular file, and its stamp if that is of these bytes. Raises `SourceError`.
+def read_file(location: str, limit: int, listed: Stamp | None = None) -> tuple[bytes, Stamp | None]:
+    """Return the bytes of a regular file and its stamp, or None for the stamp if the size does not match.
 
-    Of a file that is longer than `limit`, the first `limit` bytes and one more. With `seen`, only the very
-    file that had this stamp: links were judged then, and another file may be where a link leads now.
+    Of a file longer than `limit`, return the first `limit` bytes and one more. With `listed`, read only the
+    file that had this stamp: the target of a link was checked then, and the link may point elsewhere now.
+    Raises `SourceError`.
 
-    A stamp that has settled need not be compared with the one after reading: whoever writes meanwhile moves
-    the times, so that the next look finds another stamp and reads again.
+    A settled stamp is not compared with the stamp after reading. A write during the read changes the times,
+    so the next scan finds another stamp and reads the file again.
     """
     try:
         descriptor = os.open(location, OPEN_FLAGS)
@@ -98,8 +99,8 @@ def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[byt
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise SourceError("is not a regular file")
-        if seen is not None and (status.st_ino, status.st_dev) != (seen.inode, seen.device):
-            raise SourceError("was replaced by another file while it was looked at")
+        if listed is not None and (status.st_ino, status.st_dev) != (listed.inode, listed.device):
+            raise SourceError("was replaced by another file during the scan")
         content = _read(descriptor, status.st_size, left=limit + 1)
     except OSError as error:
         raise_if_exhausted(error)
@@ -111,10 +112,10 @@ def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[byt
 
 
 def _read(descriptor: int, size: int, *, left: int) -> bytes:
-    at_once = max(size + 1, _AT_LEAST)
+    at_once = max(size + 1, _MIN_READ_BYTES)
     pieces: list[bytes] = []
     while left and (piece := os.read(descriptor, min(left, at_once))):
-        if len(piece) == size:  # all that there should be: a longer file has another stamp
+        if len(piece) == size:  # complete: if the file has grown since, its stamp has changed
             return piece
         pieces.append(piece)
         left -= len(piece)
@@ -126,22 +127,22 @@ def _reason(error: OSError) -> str:
 
 
 class FileValidator(Validator):
-    """Holds for as long as a file keeps the stamp that it had when it had settled.
+    """Validator that is current while a settled file keeps its stamp.
 
-    What it cannot see: writes through a memory map whose pages are dirty already. The system moves the times
-    at the first of them, and then not before it has written the pages back.
+    It does not notice writes through a memory map whose pages are already dirty: the system updates the times
+    at the first such write, and then not until it has written the pages back.
     """
 
-    __slots__ = ("_changed", "_location", "_modified", "_where")
+    __slots__ = ("_changed", "_identity", "_location", "_modified")
 
     def __init__(self, location: str, stamp: Stamp) -> None:
-        self._location = os.fsencode(location)  # spares the system call an encoding
+        self._location = os.fsencode(location)  # encoded once, not at every call
         self._changed, self._modified = stamp.changed_ns, stamp.modified_ns
-        self._where = stamp.inode, stamp.device, stamp.size
+        self._identity = stamp.inode, stamp.device, stamp.size
 
     @classmethod
     def of(cls, location: str, size: int) -> "FileValidator | None":
-        """Return the seal of a file of this size; None if it is none, or may change without a trace."""
+        """Return the validator of a regular file of this size, or None if its stamp cannot be trusted yet."""
         try:
             status = os.stat(location)  # noqa: PTH116 - a hot path
         except OSError:
@@ -158,5 +159,5 @@ class FileValidator(Validator):
         return (
             now.st_ctime_ns == self._changed
             and now.st_mtime_ns == self._modified
-            and (now.st_ino, now.st_dev, now.st_size) == self._where
+            and (now.st_ino, now.st_dev, now.st_size) == self._identity
         )

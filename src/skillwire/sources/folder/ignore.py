@@ -1,4 +1,4 @@
-"""What is never served from a folder: hidden names, tool folders, and what the ignore file names."""
+"""What is never served from a folder: hidden names, tool folders, and what `.skillwireignore` excludes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 IGNORE_FILE = ".skillwireignore"
 CONTAINERS = (("skills",), (".claude", "skills"))
-"""Folders that only hold skills: entered wherever they stand, and no part of a skill's path."""
+"""Folders that only group skills. They are entered wherever they are, and are not part of a skill's path."""
 HIDDEN_CONTAINERS = {container[0]: container[1:] for container in CONTAINERS if container[0].startswith(".")}
-"""What is entered of a folder that would otherwise be hidden."""
+"""The subfolder that is entered, by the name of a folder that is otherwise hidden."""
 
 _MAX_SIZE = 256 * 1024
 _MAX_PATTERNS = 500
@@ -22,14 +22,14 @@ TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 
 class IgnoreRules:
-    """Decides by name, and by the patterns of the root's ignore file."""
+    """Decides by name, and by the patterns in the ignore file of the root, what is left out."""
 
     def __init__(self, patterns: "PathPatterns | None" = None) -> None:
         self._patterns = patterns
 
     @classmethod
     def at(cls, root: Path) -> "IgnoreRules":
-        """Return what the ignore file of `root` says. Raises `SourceError` if that cannot be understood."""
+        """Return the rules in the ignore file of `root`. Raises `SourceError` if it cannot be used."""
         location = root / IGNORE_FILE
         try:
             location.lstat()
@@ -40,7 +40,7 @@ class IgnoreRules:
         content, _ = read_file(str(location), _MAX_SIZE)
         if len(content) > _MAX_SIZE:
             raise SourceError(f"has more than {_MAX_SIZE:,} bytes")
-        from skillwire.sources.folder.ignore_patterns import PathPatterns  # noqa: PLC0415 - seldom needed
+        from skillwire.sources.folder.ignore_patterns import PathPatterns  # noqa: PLC0415 - rarely needed
 
         try:
             lines = content.decode("utf-8-sig").splitlines()
@@ -57,6 +57,7 @@ class IgnoreRules:
         return self._patterns is not None
 
     def by_name(self, name: str) -> bool:
+        """Whether a file or folder of this name is left out wherever it is."""
         return name.startswith(".") or name in TOOL_FOLDERS
 
     def by_pattern(self, path: str, *, folder: bool) -> bool:
@@ -66,7 +67,7 @@ class IgnoreRules:
         return self._patterns.match(path, folder=folder)
 
     def matches_any_part(self, path: str, *, folder: bool) -> bool:
-        """Whether `path`, or a folder above it, is left out. Guards what a link leads to."""
+        """Whether `path`, or a folder above it, is left out. For the targets of links."""
         parts = path.split("/")
         for name, inner in zip(parts, (*parts[1:], ""), strict=True):
             if self.by_name(name) and (inner,) != HIDDEN_CONTAINERS.get(name):

@@ -1,8 +1,8 @@
 """Patterns as in `.gitignore`, matched without backtracking.
 
-A pattern may come from a stranger, so its cost must not depend on what it says. All patterns together are one
-automaton, whose states are the bits of one number. To match a name costs one step for each of its characters,
-and to match a path one step for each of its names, whatever the patterns are.
+Patterns may come from untrusted repositories, so no pattern may make matching slow. All patterns together
+form one automaton, whose states are the bits of one integer. Matching a name takes one step per character,
+and matching a path takes one step per name, whatever the patterns are.
 """
 
 from bisect import bisect_right
@@ -14,18 +14,18 @@ from typing import Literal
 from skillwire.safe_text import quoted
 
 _MAX_LENGTH = 4096
-"""Characters of one pattern. No path that could match is longer."""
+"""Characters of one pattern. A path that is longer cannot exist."""
 _MAX_STATES = 16_384
-"""Size of the automaton, which bounds the cost of a step. Every pattern counts 1, every name 1, every
-character of a name with wildcards 1 (a star 0), and every range in brackets 8."""
+"""Size of the automaton, which limits the cost of a step. Each pattern counts 1, each name 1, each character
+of a name with wildcards 1 (a star 0), and each range in brackets 8."""
 _COST_OF_RANGE = 8
 _WORD = 64
-"""Bits that are looked at at once."""
+"""Bits that are examined at once."""
 _CACHE_SIZE = 1024
-"""Names, folders and characters whose result is kept at a time."""
+"""Names, folders and characters whose result is cached at a time."""
 
 Ranges = tuple[tuple[str, str], ...]
-"""Characters, by the first and the last of each range."""
+"""Character ranges, each as its first and its last character."""
 _POSIX: dict[str, Ranges] = {
     "alnum": (("0", "9"), ("A", "Z"), ("a", "z")),
     "alpha": (("A", "Z"), ("a", "z")),
@@ -43,12 +43,12 @@ _POSIX: dict[str, Ranges] = {
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be used. The message continues "the file …"."""
+    """A pattern that cannot be used. The message continues a sentence that begins with "the file"."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Characters:
-    """What one character of a pattern stands for."""
+    """The set of characters that one position of a pattern matches."""
 
     ranges: Ranges
     negated: bool = False
@@ -58,7 +58,7 @@ class _Characters:
 
     @property
     def literal(self) -> str | None:
-        """The only character, if there is only one."""
+        """The only character of the set, if there is only one."""
         single = len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1] and not self.negated
         return self.ranges[0][0] if single else None
 
@@ -76,20 +76,21 @@ _DOUBLE_STAR: _Name = ("*", "*")
 
 
 class PathPatterns:
-    """The patterns of one file. The last one that matches a path decides; a folder takes along what is in it.
+    """The patterns of one ignore file. The last pattern that matches decides, as in `.gitignore`.
 
-    Raises `PatternError` where a pattern makes no sense, or where all together are too many.
+    Everything in a folder that is left out is left out. Raises `PatternError` if a pattern is invalid, or if
+    all patterns together are too large.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._begin = self._loops = self._folders = self._files = self._shown = 0
+        self._begin = self._loops = self._folders = self._files = self._reincluded = 0
         positions: dict[_Name, int] = {}
-        """Where each name is in the automaton of paths."""
+        """The bits of each name in the automaton of paths."""
         position = cost = 0
-        for names, only_folders, shown in _parse_patterns(lines):
+        for names, only_folders, reincluded in _parse_patterns(lines):
             cost += 1 + sum(map(_cost, names))
             if cost > _MAX_STATES:
-                raise PatternError(f"is too large: its patterns cost more than {_MAX_STATES:,} steps")
+                raise PatternError(f"is too large: its patterns need more than {_MAX_STATES:,} states")
             self._begin |= 1 << position
             for name in names:
                 if name == _DOUBLE_STAR:
@@ -100,7 +101,7 @@ class PathPatterns:
             end = 1 << position
             self._folders |= end
             self._files |= 0 if only_folders else end
-            self._shown |= end if shown else 0
+            self._reincluded |= end if reincluded else 0
             position += 1
         self._names = _Names(positions)
         self._matched: dict[str, int] = {}
@@ -111,18 +112,18 @@ class PathPatterns:
         return self._begin != 0
 
     def match(self, path: str, *, folder: bool) -> bool:
-        """Whether a path is left out, or a folder around it."""
-        around, _, name = path.rpartition("/")
-        state, ignored = self._known.get(around) or self._enter_folder(around)
+        """Whether a path, or a folder above it, is left out. `folder` says whether the path is a folder."""
+        parent, _, name = path.rpartition("/")
+        state, ignored = self._known.get(parent) or self._enter_folder(parent)
         return ignored or self._is_ignored(self._advance(state, name), folder=folder)
 
     def _enter_folder(self, folder: str) -> tuple[int, bool]:
-        """Return the state in a folder, and whether it is left out."""
+        """Return the state of the automaton in a folder, and whether the folder is left out."""
         below: list[tuple[str, str]] = []
         while (found := self._known.get(folder)) is None:
-            around, _, name = folder.rpartition("/")
+            parent, _, name = folder.rpartition("/")
             below.append((folder, name))
-            folder = around
+            folder = parent
         for inner, name in reversed(below):
             state = self._advance(found[0], name)
             found = state, found[1] or self._is_ignored(state, folder=True)
@@ -142,18 +143,18 @@ class PathPatterns:
         return after | (after & self._loops) << 1
 
     def _is_ignored(self, state: int, *, folder: bool) -> bool:
-        """Whether the last pattern that matches leaves out. Its bit is the highest."""
+        """Whether the last pattern that matches leaves the path out. Its bit is the highest."""
         ends = state & (self._folders if folder else self._files)
-        return ends != 0 and not self._shown >> (ends.bit_length() - 1) & 1
+        return ends != 0 and not self._reincluded >> (ends.bit_length() - 1) & 1
 
 
 class _Names:
-    """All names of the patterns, each with what it stands for. Most are simple and cost little."""
+    """The names in all patterns, each with its bits in the automaton of paths. Most are simple and cheap."""
 
     def __init__(self, names: dict[_Name, int]) -> None:
         self._exact: dict[str, int] = {}
         self._endings: dict[int, dict[str, int]] = {}
-        """By their length."""
+        """Texts after a leading star, by their length."""
         self._beginnings: dict[int, dict[str, int]] = {}
         globs: dict[_Name, int] = {}
         for name, positions in names.items():
@@ -168,7 +169,7 @@ class _Names:
         self._globs = _Globs(globs) if globs else None
 
     def match(self, name: str) -> int:
-        """Return all that the names which match `name` stand for."""
+        """Return the bits of all pattern names that match `name`."""
         found = self._exact.get(name, 0)
         for length, endings in self._endings.items():
             found |= endings.get(name[-length:] if length else "", 0)
@@ -178,10 +179,10 @@ class _Names:
 
 
 class _Globs:
-    """Many names with wildcards, matched at once.
+    """All names with wildcards, matched together.
 
-    Each has one bit for each of its characters and one for its end. A bit is set while all characters before
-    it have matched. A star keeps the bit set that it is in front of.
+    Each glob has one bit per character and one for its end. A bit is set while all characters before it have
+    matched. A star keeps the bit of the next character set.
     """
 
     def __init__(self, globs: dict[_Name, int]) -> None:
@@ -189,7 +190,7 @@ class _Globs:
         self._literals: dict[str, int] = {}
         self._classes: list[tuple[_Characters, int]] = []
         self._found: dict[tuple[int, int], int] = {}
-        """By the word that has the bit, and the bit in it: to go through a whole number is slow."""
+        """Bits of the pattern name, by word and bit of the glob's end. Testing bits word by word is fast."""
         bit = 1
         for glob, positions in globs.items():
             self._begin |= bit
@@ -217,7 +218,7 @@ class _Globs:
         self._accepting: dict[str, int] = {}
 
     def match(self, name: str) -> int:
-        """Return all that the globs which match `name` stand for."""
+        """Return the bits of all pattern names whose globs match `name`."""
         state, stars, accepting = self._begin, self._stars, self._accepting
         for character in name:
             accepts = accepting.get(character)
@@ -235,7 +236,7 @@ class _Globs:
         return found
 
     def _accepts(self, character: str) -> int:
-        """Return the bits that the character moves on."""
+        """Return the bits of all positions that accept the character."""
         accepts = self._any | self._literals.get(character, 0)
         if self._classes:
             where = bisect_right(self._borders, ord(character))
@@ -252,14 +253,14 @@ class _Globs:
 
 
 def _parse_patterns(lines: Iterable[str]) -> Iterator[tuple[list[_Name], bool, bool]]:
-    """Yield the names of each pattern, whether it is for folders only, and whether it is an exception."""
+    """Yield the names of each pattern, whether it is for folders only, and whether it begins with `!`."""
     for line in lines:
         text = _without_spaces_at_end(line)
         if not text or text.startswith("#"):
             continue
         if len(text) > _MAX_LENGTH:
             raise PatternError(f"holds a pattern of {len(text):,} characters; the limit is {_MAX_LENGTH:,}")
-        shown, text = text.startswith("!"), text.removeprefix("!")
+        reincluded, text = text.startswith("!"), text.removeprefix("!")
         only_folders, text = text.endswith("/"), text.removesuffix("/")
         try:
             tokens = list(_tokens(text))
@@ -268,13 +269,13 @@ def _parse_patterns(lines: Iterable[str]) -> Iterator[tuple[list[_Name], bool, b
         names = _names(tokens)
         if "/" not in text:
             names.insert(0, _DOUBLE_STAR)
-        elif not names[0]:  # the slash in front, which ties the pattern to the top
+        elif not names[0]:  # a leading slash, which anchors the pattern at the root
             del names[0]
-        if not all(names):  # a name without characters
+        if not all(names):  # an empty name never matches
             continue
         if names[-1] == _DOUBLE_STAR:
             names.append(("*",))
-        yield _drop_repeated_stars(names), only_folders, shown
+        yield _drop_repeated_stars(names), only_folders, reincluded
 
 
 def _names(tokens: list[_Token]) -> list[_Name]:
@@ -284,12 +285,12 @@ def _names(tokens: list[_Token]) -> list[_Name]:
             names.append([])
         else:
             names[-1].append(sign)
-    alone = len(names) == 1  # without slashes, `**` is nothing but a star
+    alone = len(names) == 1  # without slashes, `**` means the same as `*`
     return [_collapse_stars(name, alone=alone) for name in names]
 
 
 def _collapse_stars(name: list[_Token], *, alone: bool) -> _Name:
-    """Return a name in which several stars are one, unless they are all of it."""
+    """Return a name with repeated stars merged into one, except for `**` between slashes."""
     stars = name.count("*")
     if stars > 1 and stars == len(name) and not alone:
         return _DOUBLE_STAR
@@ -303,13 +304,13 @@ def _drop_repeated_stars(names: list[_Name]) -> list[_Name]:
 
 
 def _literal(name: _Name) -> str | None:
-    """Return the only name that is meant, where there is one."""
+    """Return the only name that the pattern matches, or None if it has wildcards."""
     characters = [None if isinstance(token, str) else token.literal for token in name]
     return None if None in characters else "".join(each for each in characters if each is not None)
 
 
 def _cost(name: _Name) -> int:
-    """Return how many states a name takes."""
+    """Return how many states a name adds to the automaton."""
     if _literal(name) is not None:
         return 1
     return 1 + sum(token.cost for token in name if not isinstance(token, str))
@@ -322,7 +323,7 @@ def _without_spaces_at_end(line: str) -> str:
 
 
 class _NeverMatchesError(Exception):
-    pass
+    """The pattern matches no path, for example because a bracket is not closed."""
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -332,14 +333,14 @@ def _tokens(text: str) -> Iterator[_Token]:
         if character == "\\":
             at += 1
             if at == len(text):
-                raise PatternError(f"holds {quoted(text)}, which ends with half of an escape")
+                raise PatternError(f"holds {quoted(text)}, which ends with an incomplete escape")
             yield "/" if text[at] == "/" else _single(text[at])
         elif character == "[":
             bracket, at = _bracket(text, at + 1)
             yield bracket
         elif character == "?":
             yield _ANY
-        elif character == "*" or character == "/":  # noqa: PLR1714 - so that its type is known
+        elif character == "*" or character == "/":  # noqa: PLR1714 - narrows the type
             yield character
         else:
             yield _single(character)
@@ -351,7 +352,7 @@ def _single(character: str) -> _Characters:
 
 
 def _bracket(text: str, at: int) -> tuple[_Characters, int]:
-    """Return the class that begins at `at`, behind its bracket, and where its closing bracket is."""
+    """Return the character class that begins after the bracket at `at - 1`, and the index of its end."""
     negated = text[at : at + 1] in {"!", "^"}
     at += negated
     ranges: list[tuple[str, str]] = []
@@ -375,7 +376,7 @@ def _bracket(text: str, at: int) -> tuple[_Characters, int]:
 
 
 def _posix(text: str, at: int) -> str | None:
-    """Return the name of a class such as `[:alpha:]`, or None if its brackets are nothing but characters."""
+    """Return the name of a class such as `[:alpha:]`, or None if the brackets are literal characters."""
     end = text.find("]", at)
     if end < 0:
         raise _NeverMatchesError
@@ -387,7 +388,7 @@ def _posix(text: str, at: int) -> str | None:
 
 
 def _escaped(text: str, at: int) -> tuple[str, int]:
-    """Return the character at `at`, and where the next one is."""
+    """Return the character at `at`, which may be escaped, and the index of the next one."""
     at += text[at] == "\\"
     if at >= len(text):
         raise _NeverMatchesError

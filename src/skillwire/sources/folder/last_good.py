@@ -1,4 +1,7 @@
-"""The last good content of a `SKILL.md`, spilled to a temporary file until an edit breaks it."""
+"""The last good content of each `SKILL.md`, served while an edit leaves the file broken.
+
+It is rarely needed, so it is spilled to an anonymous temporary file.
+"""
 
 import tempfile
 import threading
@@ -11,23 +14,23 @@ from skillwire.errors import SourceError
 from skillwire.sources.folder.files import read_file
 
 Spilled: TypeAlias = int | bytes
-"""Where something begins in the file; or the thing itself, made small, where it could not be put there."""
+"""The offset of some content in the spill file; or the compressed content, if it did not fit there."""
 
 _MAX_SPILLED_BYTES = 256 * 1024 * 1024
-"""Bytes of the file. What was put by and is not wanted any more stays in it, too."""
+"""Size of the spill file. Its content is never removed, even when no longer needed."""
 
 
 class SpillFile:
-    """Takes bytes and gives them back, in any thread. What finds no room in the file stays in memory."""
+    """An anonymous temporary file for byte strings. Thread-safe. What does not fit stays in memory."""
 
-    def __init__(self, most: int = _MAX_SPILLED_BYTES) -> None:
-        self._room = most
+    def __init__(self, max_bytes: int = _MAX_SPILLED_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._file: IO[bytes] | None = None
         self._end = 0
         self._lock = threading.Lock()
 
     def put(self, content: bytes) -> Spilled:
-        """Put some bytes by."""
+        """Store `content`; return what `take` needs to read it back."""
         with self._lock:
             at = self._end
             if self._write(content):
@@ -36,10 +39,10 @@ class SpillFile:
         return zlib.compress(content, 1)
 
     def take(self, spilled: Spilled, length: int) -> bytes:
-        """Return what was put by, which had this length. Raises `SourceError` if it is lost."""
+        """Return stored content of this length. Raises `SourceError` if it is lost."""
         if isinstance(spilled, bytes):
             return zlib.decompress(spilled)
-        assert self._file is not None, "something was put into it"
+        assert self._file is not None, "an offset exists only after a write"
         with self._lock:
             try:
                 self._file.seek(spilled)
@@ -47,11 +50,11 @@ class SpillFile:
             except OSError as error:
                 raise SourceError(f"cannot be read: {(error.strerror or 'lost').lower()}") from error
         if len(content) < length:
-            raise SourceError("cannot be read: it was put by, and is lost")
+            raise SourceError("cannot be read: its last good version is lost")
         return content
 
     def _write(self, content: bytes) -> bool:
-        if self._end + len(content) > self._room:
+        if self._end + len(content) > self._max_bytes:
             return False
         try:
             if self._file is None:
@@ -60,47 +63,47 @@ class SpillFile:
             self._file.seek(self._end)
             return self._file.write(content) == len(content)
         except OSError:
-            self._room = 0  # no place for it, or no room any more: nobody tries again
+            self._max_bytes = 0  # no temporary folder, or the disk is full: do not try again
             return False
 
 
 class LastGood:
-    """Some bytes. They are put by when there is time: a scan has none."""
+    """The last good content of one file. It stays in memory until `spill`, which a scan has no time for."""
 
-    __slots__ = ("_content", "_length", "_shelved", "_spool", "_unread")
+    __slots__ = ("_content", "_length", "_spill_file", "_spilled", "_unread")
 
     def __init__(self, content: bytes, spill_file: SpillFile) -> None:
-        self._spool = spill_file
+        self._spill_file = spill_file
         self._content: bytes | None = content
         self._length = len(content)
-        self._shelved: Spilled | None = None
+        self._spilled: Spilled | None = None
         self._unread: tuple[str, int, Digest] | None = None
 
     @classmethod
     def from_file(cls, location: str, size: int, digest: Digest, spill_file: SpillFile) -> Self:
-        """Return what will be read when there is time, from a file that is known to have this digest."""
-        kept = cls(b"", spill_file)
-        kept._unread = location, size, digest
-        return kept
+        """Return content to be read later, from a file that is known to have this digest."""
+        last_good = cls(b"", spill_file)
+        last_good._unread = location, size, digest
+        return last_good
 
     def is_available(self) -> bool:
-        """Whether the bytes are here, or still where they were."""
+        """Whether the content was read, or can still be read from its file."""
         if self._unread is not None:
             self._read(*self._unread)
         return self._unread is None
 
     def content(self) -> bytes:
-        """Return the bytes. Raises `SourceError` if they were put by and are lost."""
-        assert self.is_available(), "whoever holds it has asked"
+        """Return the bytes. Raises `SourceError` if they were spilled and are lost."""
+        assert self.is_available(), "the caller has checked"
         if (content := self._content) is not None:
             return content
-        assert self._shelved is not None, "it is put by before it is let go of"
-        return self._spool.take(self._shelved, self._length)
+        assert self._spilled is not None, "content is spilled before it is dropped"
+        return self._spill_file.take(self._spilled, self._length)
 
     def spill(self) -> None:
-        """Hold the bytes out of memory from now on. May be called from any thread."""
+        """Move the bytes out of memory. Thread-safe."""
         if self.is_available() and (content := self._content) is not None:
-            self._shelved = self._spool.put(content)
+            self._spilled = self._spill_file.put(content)
             self._content = None
 
     def _read(self, location: str, size: int, digest: Digest) -> None:

@@ -1,4 +1,4 @@
-"""What a folder on disk contains, and the problems that its files and folders can have."""
+"""The content of one folder on disk, and the problems that its files and folders can have."""
 
 import os
 import stat
@@ -10,21 +10,21 @@ from skillwire.sources.folder.files import Stamp
 
 
 class Folder(NamedTuple):
-    """A folder below the root, and the chain of folders that led there."""
+    """A folder below the root, and the folders on the path to it."""
 
     path: str
     """Relative to the root, with `/`; empty for the root itself."""
     location: str
-    """Where it is on this machine."""
+    """Its path on this machine. Links are not resolved."""
     identity: tuple[int, int]
     """Its device and inode."""
     real_path: str
-    """Where it really is below the root, if a link led here: what is hidden there stays hidden."""
+    """Relative to the root, with links resolved. What is hidden there stays hidden."""
     target: str
-    """Where it really is on this machine."""
+    """Its path on this machine, with links resolved."""
     depth: int = 0
     trail: frozenset[tuple[int, int]] = frozenset()
-    """The identities of all folders on the way, so that a loop of links is noticed."""
+    """The identities of all folders above it, to detect loops of links."""
 
     def path_of(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name
@@ -39,16 +39,16 @@ class Folder(NamedTuple):
         """Return the trail of every folder in this one."""
         return self.trail | {self.identity}
 
-    def inner(self, name: str, seen: "ResolvedEntry", trail: frozenset[tuple[int, int]]) -> "Folder":
-        """Return the folder `name` in this one. What is equal is one object: there are thousands of them."""
+    def inner(self, name: str, resolved: "ResolvedEntry", trail: frozenset[tuple[int, int]]) -> "Folder":
+        """Return the folder `name` in this one. Equal strings are shared, because there are many folders."""
         path, location = self.path_of(name), self.location_of(name)
-        real_path, target = seen.link, seen.target
+        real_path, target = resolved.link, resolved.target
         if real_path is None:
             real_path = path if self.real_path == self.path else self.real_path_of(name)
         if target is None:
             target = location if self.target == self.location else join_location(self.target, name)
         depth = self.depth + 1 + name.count("/")
-        return Folder(path, location, folder_identity(seen.status), real_path, target, depth, trail)
+        return Folder(path, location, folder_identity(resolved.status), real_path, target, depth, trail)
 
     @property
     def name(self) -> str:
@@ -56,18 +56,18 @@ class Folder(NamedTuple):
 
 
 def join_location(location: str, name: str) -> str:
-    """Return where `name` is in the folder at `location`. What `os.path.join` does, in a hot loop."""
+    """Return the location of `name` in the folder at `location`. A faster `os.path.join`, for hot loops."""
     return f"{location}{name}" if location.endswith(os.sep) else f"{location}{os.sep}{name}"
 
 
 class ResolvedEntry(NamedTuple):
-    """What an entry of a folder is, or leads to."""
+    """An entry of a folder, with links followed."""
 
     status: os.stat_result
     link: str | None = None
-    """For a link, where it leads, below the root."""
+    """For a link: its target, relative to the root."""
     target: str | None = None
-    """For a link, where it leads, on this machine."""
+    """For a link: its target, as a path on this machine."""
 
 
 class File(NamedTuple):
@@ -77,33 +77,42 @@ class File(NamedTuple):
     path: str
     location: str
     folder: str
-    """The name of the folder that it stands in."""
+    """The name of the folder that contains it."""
     stamp: Stamp
     executable: bool = False
 
 
 class FolderListing:
-    """What stands in one folder."""
+    """The content of one folder."""
 
-    __slots__ = ("closed", "cut", "entered_all", "files", "folders", "marker", "outposts", "problems")
+    __slots__ = (
+        "cut",
+        "entered_all",
+        "extra_folders",
+        "files",
+        "folders",
+        "marker",
+        "problems",
+        "unreadable",
+    )
 
     def __init__(self) -> None:
         self.files: list[File] = []
         self.folders: list[Folder] = []
         self.problems: list[Problem] = []
         self.marker: str | None = None
-        """The name that makes this folder a skill: `SKILL.md`, else `skill.md`. It may be no file at all."""
+        """The name that makes this folder a skill: `SKILL.md`, else `skill.md`. It need not be a file."""
         self.cut: Problem | None = None
-        """The bound that stopped the look, if one did: a skill that reaches here has files nobody saw."""
-        self.outposts: list[str] = []
-        """Further folders on this machine that decide what stands in here: a linked file's, a container's."""
+        """The limit that stopped the listing, if one did. A skill that includes this folder is incomplete."""
+        self.extra_folders: list[str] = []
+        """Further folders to watch, because they affect the listing: those of linked files and `.claude`."""
         self.entered_all = True
-        """Whether every folder in here is looked into, and nothing in here is a link."""
-        self.closed = False
-        """Whether we may not look into this folder: then nobody can watch it for us, either."""
+        """Whether every folder in here is entered, and nothing in here is a link."""
+        self.unreadable = False
+        """Whether this folder could not be opened. Then it cannot be watched, either."""
 
     def stop(self, problem: Problem) -> None:
-        """Note that a bound was reached here."""
+        """Record that a limit was reached here."""
         self.cut = problem
         self.problems.append(problem)
 
@@ -114,7 +123,7 @@ def is_executable(status: os.stat_result) -> bool:
 
 
 def folder_identity(status: os.stat_result) -> tuple[int, int]:
-    """Return what tells one folder from another, whatever it is called."""
+    """Return the device and inode, which identify a folder whatever its name."""
     return status.st_dev, status.st_ino
 
 
@@ -133,14 +142,18 @@ def misspelled_problem(path: str) -> Problem:
         path,
         Rule.SKILL_FILE_NAME,
         Severity.WARNING,
-        "the folder is no skill, because this file is not called `SKILL.md`",
+        "the folder is not a skill, because this file is not named `SKILL.md`",
         hint="rename it to `SKILL.md`",
     )
 
 
 def dangling_link_problem(path: str) -> Problem:
     return Problem(
-        path, Rule.FILE_UNREADABLE, Severity.WARNING, "it leads nowhere", hint="mend or remove the link"
+        path,
+        Rule.FILE_UNREADABLE,
+        Severity.WARNING,
+        "the target of the link does not exist",
+        hint="fix or remove the link",
     )
 
 
@@ -154,7 +167,7 @@ def hidden_target_problem(path: str) -> Problem:
         Rule.LINK_OUTSIDE,
         Severity.WARNING,
         "the link leads to something hidden or ignored, so it is left out",
-        hint="put a copy here, or link to a file that is served",
+        hint="copy the target here, or link to a file that is served",
     )
 
 
@@ -164,7 +177,7 @@ def outside_link_problem(path: str) -> Problem:
         Rule.LINK_OUTSIDE,
         Severity.WARNING,
         "the link leads out of the folder that is served, so it is left out",
-        hint="put a copy here, or allow links to elsewhere with `--follow-links`",
+        hint="copy the target here, or allow such links with `--follow-links`",
     )
 
 
@@ -194,7 +207,7 @@ def exhausted(path: str, limits: Limits) -> Problem:
         Rule.FOLDER_ENTRIES,
         Severity.ERROR,
         f"stopped here after {limits.entries:,} files and folders; the rest is not served",
-        hint="serve a smaller folder, or name what to leave out in `.skillwireignore`",
+        hint="serve a smaller folder, or exclude files in `.skillwireignore`",
     )
 
 
@@ -203,6 +216,6 @@ def too_deep_problem(path: str, limits: Limits) -> Problem:
         path,
         Rule.FOLDER_DEPTH,
         Severity.WARNING,
-        f"it is more than {limits.depth} folders deep and is not looked into",
-        hint="move it up, or serve a folder nearer to it",
+        f"it is more than {limits.depth} folders deep, so nothing in it is served",
+        hint="move it up, or serve a folder closer to it",
     )

@@ -1,4 +1,4 @@
-"""Read one skill folder with everything in it, applying every rule."""
+"""Read one skill folder, including the skills nested in it, and apply every rule."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ from skillwire.sources.folder.skill_folder import (
 )
 from skillwire.sources.folder.walk import FolderWalk, check_readable
 
-_READABLE = "check its permissions, or remove it"
+_UNREADABLE_HINT = "check its permissions, or remove it"
 
 
 def read_skill_folder(
@@ -37,64 +37,69 @@ def read_skill_folder(
     listed: FolderListing,
     before: SkillFolder | None = None,
     *,
-    already: int | None = None,
+    count_before: int | None = None,
 ) -> SkillFolder:
-    """Read the skill folder `folder`, whose listing is at hand, and every skill nested in it.
+    """Read the skill folder `folder`, which is listed as `listed`, and every skill nested in it.
 
-    A `SKILL.md` that was good in the unit `before` and is broken now stays as it was. `already` is what had
-    been seen before the listing.
+    A `SKILL.md` that was good in `before` and is broken now keeps its last good version. `count_before` is
+    the entry count of `folder_walk` before `folder` was listed.
     """
-    already = folder_walk.seen if already is None else already
+    count_before = folder_walk.entry_count if count_before is None else count_before
     tree = _walk(folder_walk, folder, listed)
     nodes = tree.all()
-    held = _find_held_drafts(folder_walk, facts, tree, before)
+    fallbacks = _find_fallbacks(folder_walk, facts, tree, before)
     drafts: list[SkillDraft] = []
     problems: list[Problem] = []
     for node in nodes:
         if node.listed.marker is None:
             continue
-        found = _read_skill(folder_walk, facts, node, unit=folder, held=held)
+        found = _read_skill(folder_walk, facts, node, top=folder, fallbacks=fallbacks)
         if isinstance(found, SkillDraft) and (problem := misplaced_problem(found)) is not None:
             problems.extend((problem, *found.warnings))
         elif isinstance(found, SkillDraft):
             drafts.append(found)
         else:
             problems.extend(found)
-    kept = tuple(
+    servable = tuple(
         draft for draft in add_nested_files(drafts) if _is_within_limits(draft, folder_walk.limits, problems)
     )
-    open_folders = (node.folder.target for node in nodes if not node.listed.closed)
-    outposts = (place for node in nodes for place in node.listed.outposts)
+    open_folders = (node.folder.target for node in nodes if not node.listed.unreadable)
+    extra_folders = (location for node in nodes for location in node.listed.extra_folders)
     return SkillFolder(
         folder,
-        kept,
+        servable,
         tuple(problems),
         entered_all=all(node.listed.entered_all for node in nodes),
-        seen=folder_walk.seen - already,
+        entry_count=folder_walk.entry_count - count_before,
         locations=tuple(file.location for node in nodes for file in node.listed.files),
-        places=tuple(dict.fromkeys((*open_folders, *outposts))),
-        held={location: draft.kept for location, draft in held.items() if draft.kept is not None}
+        watched_folders=tuple(dict.fromkeys((*open_folders, *extra_folders))),
+        fallbacks={
+            location: draft.last_good for location, draft in fallbacks.items() if draft.last_good is not None
+        }
         or EMPTY_MAPPING,
     )
 
 
 class _Node(NamedTuple):
+    """A folder of the skill folder, with its listing and the folders in it."""
+
     folder: Folder
     listed: FolderListing
     children: tuple["_Node", ...]
     inner: tuple["_Node", ...]
-    """Every folder below, each before those in it."""
+    """Every folder below this one, outer folders first."""
 
     @property
     def main(self) -> File | None:
-        """Its `SKILL.md`, if that is a file."""
+        """The `SKILL.md` in it, if that is a file."""
         return next((file for file in self.listed.files if file.name == self.listed.marker), None)
 
     def all(self) -> tuple["_Node", ...]:
+        """Return this folder and every folder below it."""
         return (self, *self.inner)
 
     def own(self) -> Iterator["_Node"]:
-        """Yield this folder and those below it without nested skills, so that one skill tells each fault."""
+        """Yield this folder and those below it, without nested skills: each problem is reported once."""
         yield self
         for child in self.children:
             if child.listed.marker is None:
@@ -110,30 +115,30 @@ def _walk(folder_walk: FolderWalk, folder: Folder, listed: FolderListing) -> _No
     return _Node(folder, listed, children, tuple(node for child in children for node in child.all()))
 
 
-def _find_held_drafts(
+def _find_fallbacks(
     folder_walk: FolderWalk, facts: FileFactsCache, tree: _Node, before: SkillFolder | None
 ) -> dict[str, SkillDraft]:
-    """Return the skills whose `SKILL.md` was good before and is broken now, by where that file is."""
-    held: dict[str, SkillDraft] = {}
+    """Return the previous drafts of skills whose `SKILL.md` is broken now, by the location of that file."""
+    fallbacks: dict[str, SkillDraft] = {}
     for node in tree.all() if before is not None else ():
         main = node.main
         draft = before.draft(_relative_path(tree.folder, node.folder.path)) if before is not None else None
-        if main is None or draft is None or draft.kept is None:
+        if main is None or draft is None or draft.last_good is None:
             continue
         document = _document(folder_walk, facts, main)
-        if (isinstance(document, Problem) or not document.is_servable) and draft.kept.is_available():
-            held[main.location] = draft
-    return held
+        if (isinstance(document, Problem) or not document.is_servable) and draft.last_good.is_available():
+            fallbacks[main.location] = draft
+    return fallbacks
 
 
 def _document(folder_walk: FolderWalk, facts: FileFactsCache, main: File) -> SkillDocument | Problem:
-    """Return the document in `main`, or why it cannot be read."""
+    """Return the document in `main`, or the problem if it cannot be read."""
     try:
         document = facts.of(main, limit=folder_walk.limits.bytes).document
     except SourceBusyError:
         raise
     except SourceError as error:
-        return Problem(main.path, Rule.SKILL_UNREADABLE, Severity.ERROR, f"it {error}", _READABLE)
+        return Problem(main.path, Rule.SKILL_UNREADABLE, Severity.ERROR, f"it {error}", _UNREADABLE_HINT)
     assert document is not None, f"`{main.path}` was not read as a document"
     return document
 
@@ -143,60 +148,61 @@ def _read_skill(
     facts: FileFactsCache,
     node: _Node,
     *,
-    unit: Folder,
-    held: Mapping[str, SkillDraft],
+    top: Folder,
+    fallbacks: Mapping[str, SkillDraft],
 ) -> SkillDraft | list[Problem]:
+    """Return the skill in the folder of `node`, or the problems that keep it from being served."""
     where = node.folder.path_of(str(node.listed.marker))
     warnings = [problem for part in node.own() for problem in part.listed.problems]
     if (main := node.main) is None:
         return _without_main(where, warnings)
     files = _collect_files(node, main, warnings)
-    # Limits before bytes: what will not be served is not read.
+    # Check the limits first: a skill that is not served is not read.
     sizes = [file.stamp.size for file in files.values()]
     if problem := _find_incomplete(where, node) or limit_problem(where, sizes, folder_walk.limits):
         return [problem, *warnings]
     document = _document(folder_walk, facts, main)
     faults = [document] if isinstance(document, Problem) else document.problems
-    if (last := held.get(main.location)) is not None:
-        warnings.extend(_held_warnings(faults))
-        document, kept = last.document, last.kept
+    if (fallback := fallbacks.get(main.location)) is not None:
+        warnings.extend(_fallback_warnings(faults))
+        document, last_good = fallback.document, fallback.last_good
     elif isinstance(document, Problem) or not document.is_servable:
         return [*faults, *warnings]
     else:
-        kept = facts.of(main, limit=folder_walk.limits.bytes).kept
+        last_good = facts.of(main, limit=folder_walk.limits.bytes).last_good
     return SkillDraft(
-        below=_relative_path(unit, node.folder.path),
+        below=_relative_path(top, node.folder.path),
         location=node.folder.location,
         where=where,
         document=document,
-        files=tuple(_read_files(folder_walk, facts, files, held, warnings)),
+        files=tuple(_read_files(folder_walk, facts, files, fallbacks, warnings)),
         directories=tuple(intern(_relative_path(node.folder, part.folder.path)) for part in node.inner),
         warnings=tuple(warnings),
         stored={path: file.location for path, file in files.items() if not file.path.endswith(path)}
         or EMPTY_MAPPING,
-        kept=kept,
+        last_good=last_good,
     )
 
 
-def _held_warnings(faults: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield what broke a skill that is served as it was: its author should still mend it."""
+def _fallback_warnings(faults: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield a warning for each fault of a skill that is served in its last good version."""
     for fault in faults:
         message = f"{fault.message}; the last good version is served"
         yield replace(fault, severity=Severity.WARNING, message=message)
 
 
 def _collect_files(node: _Node, main: File, warnings: list[Problem]) -> dict[str, File]:
-    """Return every file by the path it is published under, `SKILL.md` first; tell of those left out."""
+    """Return every file by its published path, `SKILL.md` first. Add a warning for each that is left out."""
     files = {SKILL_FILE: main}
     for part in node.all():
         folder = _relative_path(node.folder, part.folder.path_of(""))
         for file in part.listed.files:
             if file is not main:
-                # Also a nested `skill.md` is published as its skill publishes it.
+                # A nested `skill.md` is published as `SKILL.md` here, too.
                 name = SKILL_FILE if file.name == part.listed.marker else file.name
                 files[intern(folder + name)] = file  # many skills have files of the same names
-    for path, kept in clashing_paths(files).items():
-        warnings.append(clash_problem(files.pop(path).path, kept))
+    for path, other in clashing_paths(files).items():
+        warnings.append(clash_problem(files.pop(path).path, other))
     return files
 
 
@@ -204,12 +210,13 @@ def _read_files(
     folder_walk: FolderWalk,
     facts: FileFactsCache,
     files: dict[str, File],
-    held: Mapping[str, SkillDraft],
+    fallbacks: Mapping[str, SkillDraft],
     warnings: list[Problem],
 ) -> Iterator[SkillFile]:
+    """Yield every file that can be read. Add a warning for each that is left out."""
     for path, file in files.items():
-        if (last := held.get(file.location)) is not None:
-            yield replace(last.main, path=path, executable=file.executable)
+        if (fallback := fallbacks.get(file.location)) is not None:
+            yield replace(fallback.main, path=path, executable=file.executable)
             continue
         try:
             found = facts.of(file, limit=folder_walk.limits.bytes)
@@ -218,18 +225,23 @@ def _read_files(
             raise
         except SourceError as error:
             message = f"it {error}; it is left out"
-            warnings.append(Problem(file.path, Rule.FILE_UNREADABLE, Severity.WARNING, message, _READABLE))
+            warnings.append(
+                Problem(file.path, Rule.FILE_UNREADABLE, Severity.WARNING, message, _UNREADABLE_HINT)
+            )
 
 
 def _is_within_limits(draft: SkillDraft, limits: Limits, problems: list[Problem]) -> bool:
-    """Whether a skill is within the limits, also if it grew since it was listed; tell if it is not."""
+    """Whether a skill as read is within the limits: it may have grown since it was listed.
+
+    If it is not, the problem is added to `problems`.
+    """
     if problem := limit_problem(draft.where, [file.size for file in draft.files], limits):
         problems.append(problem)
     return problem is None
 
 
 def _without_main(where: str, warnings: list[Problem]) -> list[Problem]:
-    """Return the fault of a `SKILL.md` that is no file: it is what keeps the skill from being served."""
+    """Return the problems of a skill whose `SKILL.md` is not a readable file. That one is an error."""
     if any(problem.path == where for problem in warnings):
         return [replace(p, severity=Severity.ERROR) if p.path == where else p for p in warnings]
     hint = "make it a file, or remove it"
@@ -237,11 +249,13 @@ def _without_main(where: str, warnings: list[Problem]) -> list[Problem]:
 
 
 def _find_incomplete(where: str, node: _Node) -> Problem | None:
-    """Return why a skill was not seen to its end: it could not promise a complete list of its files (S8)."""
+    """Return the problem if a limit cut off part of the skill: its list of files must be complete (S8)."""
     cut = next((part.listed.cut for part in node.all() if part.listed.cut is not None), None)
     if cut is None:
         return None
-    message = f"the skill is not served, because not all of it was seen: {quoted(cut.path)}: {cut.message}"
+    message = (
+        f"the skill is not served, because it was not read completely: {quoted(cut.path)}: {cut.message}"
+    )
     return Problem(where, cut.rule, Severity.ERROR, message, cut.hint)
 
 
@@ -251,7 +265,7 @@ def _relative_path(folder: Folder, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """A file, with its bytes."""
+    """A file with its bytes."""
 
     mime_type: str
     content: bytes
@@ -259,17 +273,17 @@ class FileContents:
 
 @dataclass(frozen=True, slots=True)
 class SkillContents:
-    """A skill that was read to its end."""
+    """A skill with the bytes of all its files."""
 
     name: str
     files: Mapping[str, FileContents]
-    """By the path that each is published under, `SKILL.md` first, the others sorted."""
+    """Files by their published paths, `SKILL.md` first, the others sorted."""
     problems: tuple[Problem, ...]
-    """What of the folder was left out. What its `SKILL.md` says wrong, whoever reads that finds."""
+    """Files of the folder that were left out. Problems of the `SKILL.md` itself are not included."""
 
 
 class BrokenSkillError(SourceError):
-    """A folder whose skill cannot be served, with everything that is wrong."""
+    """The skill in a folder cannot be served. Carries every problem."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems
@@ -277,10 +291,10 @@ class BrokenSkillError(SourceError):
 
 
 def read_skill_contents(root: Path, limits: Limits | None = None) -> SkillContents:
-    """Read the skill in the folder `root`, by the rules of a folder that is served.
+    """Read the skill in the folder `root`, by the rules that apply to served folders.
 
-    A skill nested in it is among its files, whatever is wrong with it. Raises `BrokenSkillError`, or
-    `SourceError` where there is no skill at all.
+    The files of a nested skill are included, even if that skill has errors. Raises `BrokenSkillError` if the
+    skill cannot be served, and `SourceError` if there is none.
     """
     check_readable(os.fspath(root))
     ignored = IgnoreRules.at(root)
@@ -289,10 +303,10 @@ def read_skill_contents(root: Path, limits: Limits | None = None) -> SkillConten
     listed = folder_walk.list_folder(folder)
     if listed.marker is None:
         raise SourceError(f"it holds no `{SKILL_FILE}`")
-    unit = read_skill_folder(folder_walk, FileFactsCache(), folder, listed)
-    draft = unit.draft("")
+    skill_folder = read_skill_folder(folder_walk, FileFactsCache(), folder, listed)
+    draft = skill_folder.draft("")
     if draft is None:
-        raise BrokenSkillError(unit.problems)
+        raise BrokenSkillError(skill_folder.problems)
     files: dict[str, FileContents] = {}
     for file in sorted(draft.files, key=lambda file: (file.path != SKILL_FILE, file.path)):
         location = draft.stored.get(file.path) or os.path.join(draft.location, file.path)  # noqa: PTH118

@@ -1,4 +1,4 @@
-"""Skills known from the last scan, kept on disk so that a start reads only what changed."""
+"""Skills found by the last scan, cached on disk so that a start reads only files that changed."""
 
 import hashlib
 import os
@@ -26,34 +26,42 @@ from skillwire.sources.folder.listing import Folder, join_location
 from skillwire.sources.folder.skill_folder import EMPTY_MAPPING, SkillDraft, SkillFolder
 
 _FORMAT_VERSION = f"skillwire folder 3, {__version__}"
-"""Another version may read a frontmatter in another way."""
-_LARGEST = 256 * 1024 * 1024
+"""Includes the version of the program, because versions may read frontmatter differently."""
+_MAX_BYTES = 256 * 1024 * 1024
 _FIELD_SEPARATOR = b"\t"
-"""Stands between the path of a plain skill and what is known of it: JSON spells it in another way."""
+"""Between the path of a plain skill and its row. JSON escapes this character, so neither contains it."""
 _ERRORS = (OSError, orjson.JSONDecodeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class CachedSkill(NamedTuple):
-    """A plain skill, and the stamps of all that it was read from."""
+    """A plain skill, and the stamps of everything it was read from."""
 
     draft: SkillDraft
-    seen: int
-    """How many files and folders stand in its folder, at any depth."""
+    entry_count: int
+    """Number of files and folders in its folder, at any depth."""
     stamps: bytes
-    """Of its folder, the folders in it and its files, in the order in which the draft has them."""
+    """Packed stamps of its folder, of the folders in it and of its files, in the order of the draft."""
 
     @classmethod
     def of(
-        cls, draft: SkillDraft, seen: int, folders: Iterable[bytes], files: Iterable[bytes]
+        cls, draft: SkillDraft, entry_count: int, folders: Iterable[bytes], files: Iterable[bytes]
     ) -> "CachedSkill":
-        """Return the skill with the packed stamps of its folders, the skill's own first, and of its files."""
-        return cls(draft, seen, b"".join((*folders, *files)))
+        """Return the skill with the packed stamps of its folders, its own first, and of its files."""
+        return cls(draft, entry_count, b"".join((*folders, *files)))
 
-    def unit(self, folder: Folder) -> SkillFolder:
-        return SkillFolder(folder, (self.draft,), (), entered_all=True, seen=self.seen, held=EMPTY_MAPPING)
+    def as_skill_folder(self, folder: Folder) -> SkillFolder:
+        """Return the skill folder that a scan of `folder` would find."""
+        return SkillFolder(
+            folder,
+            (self.draft,),
+            (),
+            entered_all=True,
+            entry_count=self.entry_count,
+            fallbacks=EMPTY_MAPPING,
+        )
 
     def is_current(self) -> bool:
-        """Whether nothing has changed since: not one file or folder has another stamp."""
+        """Whether every file and folder still has its stamp."""
         location = self.draft.location
         inside = chain(self.draft.directories, (file.path for file in self.draft.files))
         try:
@@ -64,7 +72,7 @@ class CachedSkill(NamedTuple):
         return b"".join(found) == self.stamps
 
     def distrust_stamps(self, where: Locations) -> "CachedSkill":
-        """Return the same, not trusting the stamps of files at these locations."""
+        """Return the same skill with the stamps of files at these locations marked as unsettled."""
         known, location = self.known_files(), self.draft.location
         if where.isdisjoint(f"{location}/{path}" for path in known):
             return self
@@ -72,7 +80,7 @@ class CachedSkill(NamedTuple):
         return self._replace(stamps=b"".join((self.stamps[: -len(known) * PACKED_STAMP_SIZE], *stamps)))
 
     def known_files(self) -> dict[str, tuple[bytes, SkillFile]]:
-        """Return each file with its stamp, by its path."""
+        """Return the packed stamp and the file, by the path of the file."""
         stamps = self.stamps[(1 + len(self.draft.directories)) * PACKED_STAMP_SIZE :]
         return {
             file.path: (stamps[at : at + PACKED_STAMP_SIZE], file)
@@ -81,7 +89,7 @@ class CachedSkill(NamedTuple):
 
 
 class ScanCache:
-    """The file in which it is kept. What it held at the end of an earlier run is forgotten as it is used."""
+    """The cache file of one root. Each cached skill is returned once, and then dropped from memory."""
 
     def __init__(self, cache: Path, root: Path, limits: Limits) -> None:
         self._root = os.path.realpath(root)
@@ -91,9 +99,9 @@ class ScanCache:
         self._skills: dict[bytes, bytes] = {}
 
     def load(self) -> None:
-        """Read the file; if anything is wrong with it, nothing is known."""
+        """Read the file. If it is missing, damaged or of another version, the cache is empty."""
         with suppress(*_ERRORS):
-            if self._file.stat().st_size > _LARGEST:
+            if self._file.stat().st_size > _MAX_BYTES:
                 return
             head, _, body = self._file.read_bytes().partition(b"\n")
             if orjson.loads(head) != self._head(body):
@@ -104,9 +112,9 @@ class ScanCache:
             }
 
     def find_cached(self, path: str, spill_file: SpillFile | None) -> CachedSkill | None:
-        """Return what is known of the plain skill in the folder at `path`, once.
+        """Return the plain skill in the folder at `path`, if it is cached, and drop it from the cache.
 
-        With a spool, the content of its document is kept there.
+        With `spill_file`, the content of its `SKILL.md` can be used as the last good version.
         """
         row = self._skills.pop(orjson.dumps(path), b"")
         try:
@@ -115,7 +123,7 @@ class ScanCache:
             return None
 
     def facts(self, spill_file: SpillFile | None) -> dict[str, KnownFile]:
-        """Return what is known of files that are known one by one, by where they are."""
+        """Return the cached facts of the files of all other skills, by location."""
         row = self._skills.pop(b"", b"")
         try:
             files: list[list[Any]] = orjson.loads(row) if row else []
@@ -124,7 +132,7 @@ class ScanCache:
             return {}
 
     def save(self, plain: Mapping[str, CachedSkill], known: Mapping[str, KnownFile]) -> None:
-        """Keep what is known now. Where that cannot be, the next start reads everything."""
+        """Write the cache file. If that fails, the next start reads everything."""
         inside = join_location(self._root, "")
         files = [
             [
@@ -139,7 +147,7 @@ class ScanCache:
         ]
         with suppress(OSError, orjson.JSONEncodeError):
             body = b"\n".join(chain(_lines(plain), [_FIELD_SEPARATOR + orjson.dumps(files)]))
-            if len(body) < _LARGEST:
+            if len(body) < _MAX_BYTES:
                 self._write(orjson.dumps(self._head(body)) + b"\n" + body)
 
     def _write(self, content: bytes) -> None:
@@ -151,7 +159,7 @@ class ScanCache:
         return [_FORMAT_VERSION, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
 
     def _parse_plain_skill(self, path: str, row: list[Any], spill_file: SpillFile | None) -> CachedSkill:
-        seen, packed, directories, paths, kinds, sizes, runnable, frontmatter = row
+        entry_count, packed, directories, paths, kinds, sizes, runnable, frontmatter = row
         stamps, digests = map(a2b_base64, packed)
         location = join_location(self._root, path) if path else self._root
         starts = range(0, len(digests), DIGEST_LENGTH)
@@ -172,29 +180,31 @@ class ScanCache:
             directories=tuple(map(intern, directories)),
             warnings=(),
             stored=EMPTY_MAPPING,
-            kept=_make_last_good(join_location(location, SKILL_FILE), main.size, main.digest, spill_file),
+            last_good=_make_last_good(
+                join_location(location, SKILL_FILE), main.size, main.digest, spill_file
+            ),
         )
-        return CachedSkill(draft, seen, stamps)
+        return CachedSkill(draft, entry_count, stamps)
 
 
 def _lines(plain: Mapping[str, CachedSkill]) -> Iterator[bytes]:
-    """Yield a line for each plain skill. A document with problems is read again, and judged anew."""
+    """Yield a line for each plain skill. A `SKILL.md` with problems is marked to be read again."""
     for path, known in plain.items():
         if not path.isprintable():
             continue
-        draft, spotless = known.draft, _has_no_problems(known.draft.document)
-        if not spotless:
+        draft, no_problems = known.draft, _has_no_problems(known.draft.document)
+        if not no_problems:
             known = known.distrust_stamps(frozenset({f"{draft.location}/{SKILL_FILE}"}))  # noqa: PLW2901
         digests = b"".join(file.digest.raw for file in draft.files)
         row = [
-            known.seen,
+            known.entry_count,
             [b2a_base64(each, newline=False).decode() for each in (known.stamps, digests)],
             draft.directories,
             [file.path for file in draft.files],
             [file.mime_type for file in draft.files],
             [file.size for file in draft.files],
             [number for number, file in enumerate(draft.files) if file.executable],
-            draft.document.frontmatter if spotless else None,
+            draft.document.frontmatter if no_problems else None,
         ]
         yield orjson.dumps(path) + _FIELD_SEPARATOR + orjson.dumps(row)
 
@@ -213,8 +223,8 @@ def _parse_known_file(root: str, row: list[Any], spill_file: SpillFile | None) -
     stamp, digest = Stamp(size, modified, changed, inode, device), Digest(digest)
     if path.rpartition(os.sep)[2].upper() != SKILL_FILE.upper():
         return location, (stamp, FileFacts(digest, size, mime_type))
-    kept = _make_last_good(location, size, digest, spill_file)
-    return location, (stamp, FileFacts(digest, size, mime_type, SkillDocument(frontmatter, ()), kept))
+    last_good = _make_last_good(location, size, digest, spill_file)
+    return location, (stamp, FileFacts(digest, size, mime_type, SkillDocument(frontmatter, ()), last_good))
 
 
 def _make_last_good(

@@ -1,4 +1,4 @@
-"""A skill folder with the skills nested in it (S16), and the path that each one gets."""
+"""A skill folder with the skills nested in it (S16), and the path under which each is published."""
 
 import os
 from collections import Counter
@@ -17,16 +17,16 @@ from skillwire.sources.folder.last_good import LastGood
 from skillwire.sources.folder.listing import Folder, join_location
 
 EMPTY_MAPPING: Mapping[str, Any] = {}
-"""Nothing, as nearly every skill has it: made once."""
+"""Shared empty mapping: most skills need no other."""
 _FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
 
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """A skill that can be served, as soon as it is known where it stands among the others."""
+    """A skill that was read and can be served, before its path among the others is known."""
 
     below: str
-    """Its folder, relative to the folder of the unit; empty for the unit's own skill."""
+    """Its folder, relative to the top skill folder; empty for the top skill itself."""
     location: str
     where: str
     """Its `SKILL.md`, relative to the root of the source."""
@@ -35,9 +35,9 @@ class SkillDraft:
     directories: tuple[str, ...]
     warnings: tuple[Problem, ...]
     stored: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Where files are on this machine that are published under another path than they have there."""
-    kept: LastGood | None = field(default=None, compare=False)
-    """The content of its `SKILL.md`, if the source keeps it."""
+    """Locations of files whose published path differs from their path on disk, by published path."""
+    last_good: LastGood | None = field(default=None, compare=False)
+    """The content of its `SKILL.md`, if the source can fall back to its last good version."""
 
     @property
     def main(self) -> SkillFile:
@@ -52,42 +52,42 @@ class SkillDraft:
 
 @dataclass(frozen=True, slots=True)
 class SkillFolder:
-    """A skill folder that stands in no other skill. What changes inside changes nothing outside."""
+    """A skill folder that is in no other skill. A change inside affects nothing outside."""
 
     folder: Folder
     drafts: tuple[SkillDraft, ...]
     """Enclosing skills before nested ones."""
     problems: tuple[Problem, ...]
     entered_all: bool
-    """Whether every folder below its own was looked into, and nothing in it is a link."""
-    seen: int
-    """How many files and folders it took to look at."""
+    """Whether every folder below it was entered, and nothing in it is a link."""
+    entry_count: int
+    """Number of files and folders in it, which count against `Limits.entries`."""
     locations: tuple[str, ...] = ()
-    """Where the files are on this machine of which facts are kept one by one."""
-    places: tuple[str, ...] = ()
-    """Where its folders are, if that does not follow from its one skill."""
-    held: Mapping[str, LastGood] = field(default_factory=dict[str, LastGood], compare=False)
-    """What is served of each `SKILL.md` that is broken now and was not, by where it is."""
+    """Locations of the files whose facts are cached one by one. Empty for a plain skill."""
+    watched_folders: tuple[str, ...] = ()
+    """Locations of its folders. Empty for a plain skill: there they follow from its directories."""
+    fallbacks: Mapping[str, LastGood] = field(default_factory=dict[str, LastGood], compare=False)
+    """The last good content of each `SKILL.md` that is broken now, by the location of the file."""
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Where its folders really are on this machine, and those that its links lead to, each once."""
-        if self.places:
-            return self.places
+        """Locations of its folders and of those that its links lead to, links resolved, each once."""
+        if self.watched_folders:
+            return self.watched_folders
         own = self.folder.target
         return (own, *(join_location(own, path) for draft in self.drafts for path in draft.directories))
 
     def draft(self, below: str) -> SkillDraft | None:
-        """Return the skill in this folder, relative to the unit's own."""
+        """Return the skill in the folder `below`, relative to this one, if there is one."""
         return next((draft for draft in self.drafts if draft.below == below), None)
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
-        """What decides where the skills stand: their folders and names."""
+        """Folders and names of the skills, which decide their paths."""
         return tuple((draft.below, draft.name) for draft in self.drafts)
 
     def placed(self, base: str, label: str) -> tuple[SkillRecord, ...]:
-        """Return the entries, with the unit's folder at the path `base`."""
+        """Return the records of the skills, with this folder at the path `base`."""
         paths = _skill_paths(self.drafts, base)
         return tuple(
             assemble(
@@ -103,7 +103,7 @@ class SkillFolder:
 
 
 def misplaced_problem(draft: SkillDraft) -> Problem | None:
-    """Return why a nested skill cannot stand below its folder's path: there is something of its name."""
+    """Return the problem of a nested skill whose path is taken by a file or folder in its own folder."""
     folder = draft.below.rpartition("/")[2]
     if not folder or folder == draft.name:
         return None
@@ -114,18 +114,18 @@ def misplaced_problem(draft: SkillDraft) -> Problem | None:
         draft.where,
         Rule.URI_TAKEN,
         Severity.ERROR,
-        f"it would stand below {quoted(f'{folder}/{draft.name}')}, and something of that name is there",
+        f"its path would be {quoted(f'{folder}/{draft.name}')}, which is already a file or folder",
         hint=f"rename the folder {quoted(folder)} to {quoted(draft.name)}",
     )
 
 
 def add_nested_files(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
-    """Yield the drafts, each listing the files of the skills in it under the URIs that those have (S8).
+    """Yield the drafts, each also listing the files of nested skills under the URIs that those have (S8).
 
-    That makes a difference where the folder of a nested skill does not have the skill's name: its files
-    are then served twice, as files of the outer skill and below the nested skill's own path.
+    This matters if the folder of a nested skill does not have the skill's name. Its files are then served
+    twice: as files of the outer skill, and below the path of the nested skill.
     """
-    if len(drafts) == 1:  # as a rule
+    if len(drafts) == 1:  # the usual case
         yield drafts[0]
         return
     paths = _skill_paths(drafts, "")
@@ -142,7 +142,7 @@ def add_nested_files(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
 def _add_renamed_files(draft: SkillDraft, renamed: Mapping[str, tuple[SkillDraft, SkillFile]]) -> SkillDraft:
     files = (replace(file, path=path) for path, (_, file) in renamed.items())
     folders = {folder for path in renamed for folder in parent_paths(path)}
-    places = {
+    stored = {
         path: inner.stored.get(file.path, f"{inner.location}/{file.path}")
         for path, (inner, file) in renamed.items()
     }
@@ -150,15 +150,15 @@ def _add_renamed_files(draft: SkillDraft, renamed: Mapping[str, tuple[SkillDraft
         draft,
         files=(*draft.files, *files),
         directories=tuple({*draft.directories, *folders}),
-        stored={**draft.stored, **places},
+        stored={**draft.stored, **stored},
     )
 
 
 def _skill_paths(drafts: Iterable[SkillDraft], base: str) -> dict[str, str]:
-    """Return the skill path of each draft, by its folder in the unit.
+    """Return the skill path of each draft, by its folder in the top skill folder.
 
-    It is the folder's path below the nearest enclosing skill, with the name appended where the folder
-    has another. A skill thus stays where it is when one beside it changes.
+    The path is that of the folder below the nearest enclosing skill, with the skill's name appended if the
+    folder is named differently. So a change to one skill does not move those beside it.
     """
     paths: dict[str, str] = {}
     for draft in drafts:
@@ -173,7 +173,7 @@ def _skill_paths(drafts: Iterable[SkillDraft], base: str) -> dict[str, str]:
 
 
 def _find_enclosing(below: str, known: Mapping[str, object]) -> Iterator[str]:
-    """Yield the folders around `below` that are known, nearest first."""
+    """Yield the folders above `below` that are in `known`, nearest first."""
     for folder in reversed(["", *parent_paths(below)] if below else []):
         if folder in known:
             yield folder
@@ -185,23 +185,23 @@ def _relative(outer: str, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFolder:
-    """A unit, the path that its folder got, and the entries that follow from it."""
+    """A skill folder, the path it is published at, and the records of its skills."""
 
-    unit: SkillFolder
+    skill_folder: SkillFolder
     base: str
-    entries: tuple[SkillRecord, ...]
+    records: tuple[SkillRecord, ...]
 
     @classmethod
-    def at(cls, base: str, unit: SkillFolder, label: str) -> "PlacedFolder":
-        return cls(unit, base, unit.placed(base, label))
+    def at(cls, base: str, skill_folder: SkillFolder, label: str) -> "PlacedFolder":
+        return cls(skill_folder, base, skill_folder.placed(base, label))
 
 
 class Placement:
-    """Where each unit stands, by the path of its folder.
+    """Assigns each skill folder the path it is published at.
 
-    Folders that only hold skills leave no trace in a path, unless two skills would meet there: then
-    the one that stands deeper in such folders keeps its whole path. The same folder, reached twice
-    through a link inside such a folder, is one skill.
+    Folders that only group skills (`CONTAINERS`) are not part of a path, unless two skills would get the same
+    one: then the skill in more such folders keeps its whole path. A folder that is also reached through a
+    link in such a folder is one skill.
     """
 
     def __init__(self, label: str) -> None:
@@ -211,16 +211,16 @@ class Placement:
         self._has_conflicts = False
 
     def place(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str] | None = None) -> None:
-        """Find a place for each unit; with `changed`, having placed the others before."""
+        """Assign all paths. With `changed`, only these folders changed since the last call."""
         if changed is None or not (
             self._replace_in_place(skill_folders, changed) or self._try_move(skill_folders, changed)
         ):
             self._place_all(skill_folders)
 
     def _replace_in_place(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
-        """Put changed units where they stood, if they have the same folders and names; else do nothing."""
+        """Replace changed folders at the paths they have. Return False, without effect, if shapes changed."""
         pairs = [(self.placed.get(path), skill_folders.get(path)) for path in changed]
-        stay = [(old, new) for old, new in pairs if old and new and old.unit.shape == new.shape]
+        stay = [(old, new) for old, new in pairs if old and new and old.skill_folder.shape == new.shape]
         if len(stay) < len(pairs):
             return False
         for old, new in stay:
@@ -228,20 +228,20 @@ class Placement:
         return True
 
     def _try_move(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
-        """Take changed units out and put them in; False if somebody has to give way, or had to.
+        """Remove and re-add changed folders. Return False if there are conflicts, or were before.
 
-        As long as nobody does, a unit that comes or goes concerns nobody else.
+        Without conflicts, adding or removing a folder does not affect the paths of others.
         """
         if self._has_conflicts:
             return False
         for path in changed:
             if (old := self.placed.pop(path, None)) is not None:
-                self._taken.release(old.entries)
+                self._taken.release(old.records)
         for path in changed:
-            if (unit := skill_folders.get(path)) is None:
+            if (skill_folder := skill_folders.get(path)) is None:
                 continue
-            placed = PlacedFolder.at(_without_containers(path), unit, self._label)
-            if self._taken.find_conflict(placed.entries) is not None:
+            placed = PlacedFolder.at(_without_containers(path), skill_folder, self._label)
+            if self._taken.find_conflict(placed.records) is not None:
                 return False
             self._put(placed)
         return True
@@ -250,81 +250,81 @@ class Placement:
         before, self.placed = self.placed, {}
         self._taken, self._has_conflicts = _TakenUris(), False
         bases = {path: _without_containers(path) for path in skill_folders}
-        # Those that stand deeper in folders that only hold skills give way to the others.
+        # Folders inside more containers are placed last, so they give way to the others.
         for whole in sorted(bases, key=lambda path: (path.count("/") - bases[path].count("/"), path)):
-            unit = skill_folders[whole]
-            placed = self._reuse_or_place(before, bases[whole], unit)
-            if (met := self._taken.find_conflict(placed.entries)) is not None:
+            skill_folder = skill_folders[whole]
+            placed = self._reuse_or_place(before, bases[whole], skill_folder)
+            if (conflict := self._taken.find_conflict(placed.records)) is not None:
                 self._has_conflicts = True
-                if _is_same_folder(*met):
+                if _is_same_folder(*conflict):
                     continue
-                placed = self._reuse_or_place(before, whole, unit)
+                placed = self._reuse_or_place(before, whole, skill_folder)
             self._put(placed)
 
     def _reuse_or_place(
-        self, before: Mapping[str, PlacedFolder], base: str, unit: SkillFolder
+        self, before: Mapping[str, PlacedFolder], base: str, skill_folder: SkillFolder
     ) -> PlacedFolder:
-        known = before.get(unit.folder.path)
-        if known is not None and known.unit is unit and known.base == base:
+        known = before.get(skill_folder.folder.path)
+        if known is not None and known.skill_folder is skill_folder and known.base == base:
             return known
-        return PlacedFolder.at(base, unit, self._label)
+        return PlacedFolder.at(base, skill_folder, self._label)
 
     def _put(self, placed: PlacedFolder) -> None:
-        if (old := self.placed.get(placed.unit.folder.path)) is not None:
-            self._taken.release(old.entries)
-        self._taken.take(placed.entries)
-        self.placed[placed.unit.folder.path] = placed
+        if (old := self.placed.get(placed.skill_folder.folder.path)) is not None:
+            self._taken.release(old.records)
+        self._taken.take(placed.records)
+        self.placed[placed.skill_folder.folder.path] = placed
 
 
 class _TakenUris:
-    """The URIs that are taken, and those of the folders above them."""
+    """The URIs of placed skills, and those of the folders above them."""
 
     def __init__(self) -> None:
         self._skills: dict[str, SkillRecord] = {}
         self._above: Counter[str] = Counter()
 
-    def take(self, entries: Iterable[SkillRecord]) -> None:
-        for entry in entries:
-            self._skills.setdefault(entry.uri, entry)
-            for folder in parents(entry.root):
+    def take(self, records: Iterable[SkillRecord]) -> None:
+        for record in records:
+            self._skills.setdefault(record.uri, record)
+            for folder in parents(record.root):
                 self._above[folder] += 1
 
-    def release(self, entries: Iterable[SkillRecord]) -> None:
-        for entry in entries:
-            if self._skills.get(entry.uri) is entry:
-                del self._skills[entry.uri]
-            for folder in parents(entry.root):
+    def release(self, records: Iterable[SkillRecord]) -> None:
+        for record in records:
+            if self._skills.get(record.uri) is record:
+                del self._skills[record.uri]
+            for folder in parents(record.root):
                 self._above[folder] -= 1
                 if not self._above[folder]:
                     del self._above[folder]
 
-    def find_conflict(self, entries: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
-        """Return the first of `entries` that cannot stand where it would, and the skill at that very path.
+    def find_conflict(self, records: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
+        """Return the first record whose path is taken, and the skill that has the same URI, if one does.
 
-        A skill around it or below it is in the way as well: they would share folders (S8).
+        A skill above or below that path is a conflict as well: they would share folders (S8).
         """
-        for entry in entries:
-            if (other := self._skills.get(entry.uri)) is not None:
-                return entry, other
-            root = entry.root
+        for record in records:
+            if (other := self._skills.get(record.uri)) is not None:
+                return record, other
+            root = record.root
             if root in self._above or any(f"{each}/{SKILL_FILE}" in self._skills for each in parents(root)):
-                return entry, None
+                return record, None
         return None
 
 
 def _without_containers(path: str) -> str:
-    """Return the folders above the skill's own that say something, and that folder."""
+    """Return `path` without the folders that only group skills. The last segment always stays."""
     segments = path.split("/")
     if _FIRST_OF_CONTAINERS.isdisjoint(segments):
         return path
-    kept: list[str] = []
+    remaining: list[str] = []
     rest = tuple(segments)
     while rest:
         container = next((c for c in CONTAINERS if rest[: len(c)] == c and len(rest) > len(c)), None)
         if container is None:
-            kept.append(rest[0])
+            remaining.append(rest[0])
         rest = rest[len(container) if container else 1 :]
-    return "/".join(kept)
+    return "/".join(remaining)
 
 
 def _is_same_folder(one: SkillRecord, other: SkillRecord | None) -> bool:

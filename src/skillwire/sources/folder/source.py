@@ -1,4 +1,4 @@
-"""A folder on this machine, and every skill in it."""
+"""`FolderSource`: the skills in a folder on this machine."""
 
 import ctypes
 import os
@@ -44,7 +44,7 @@ _MIN_THREAD_BYTES = 1024 * 1024
 
 @cache
 def _find_malloc_trim() -> Callable[[int], Any]:
-    """Return what makes the C library give back what it holds, where it is one that can."""
+    """Return glibc's `malloc_trim`, or a function that does nothing where there is none."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             return ctypes.CDLL(None).malloc_trim
@@ -52,7 +52,7 @@ def _find_malloc_trim() -> Callable[[int], Any]:
 
 
 def trim_memory() -> None:
-    """Let the system have what this process holds and does not use, if the process is ours.
+    """Return unused memory to the operating system, if Skillwire owns the process.
 
     Takes milliseconds: not for hot paths.
     """
@@ -73,10 +73,11 @@ class FolderSource(Source):
         keep_good: bool = False,
         digests: Path | None = None,
     ) -> None:
-        """With `keep_good`, a skill that an edit breaks is served as it was until it is mended.
+        """Serve the skills below `root`. Nothing is read before the first scan.
 
-        `digests` is a folder in which to keep what is known of files for the next start. Raises
-        `PlatformError` on Windows.
+        With `keep_good`, a skill that an edit breaks is served in its last good version until it is fixed.
+        `digests` is a folder for the scan cache, which makes the next start faster. Raises `PlatformError` on
+        Windows.
         """
         require_posix("reading a folder of skills")
         self.root = Path(root)
@@ -89,10 +90,10 @@ class FolderSource(Source):
         self._tree = Tree(self._facts)
         self._places = Placement(self.label)
         self._stored: dict[tuple[str, str], str] = {}
-        """Where files are that have another path there than they are published under."""
-        self._held: dict[str, LastGood] = {}
-        """What is served instead of files that are broken, by where those are."""
-        self._watching: Problem | None = None
+        """Locations of files whose published path differs, by the skill's location and published path."""
+        self._fallbacks: dict[str, LastGood] = {}
+        """The last good content of broken files, by their locations."""
+        self._watch_problem: Problem | None = None
 
     @property
     def place(self) -> str:
@@ -110,14 +111,14 @@ class FolderSource(Source):
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         location = self._location(entry, file)
-        if isinstance(file, LiveFile) or location in self._held:
+        if isinstance(file, LiveFile) or location in self._fallbacks:
             return None
         return FileValidator.of(location, file.size)
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         location = self._location(entry, file)
-        if (held := self._held.get(location)) is not None:
-            return held.content()
+        if (last_good := self._fallbacks.get(location)) is not None:
+            return last_good.content()
         size = file.size if isinstance(file, SkillFile) else self._limits.bytes
         if size > _MIN_THREAD_BYTES:
             content, _ = await anyio.to_thread.run_sync(read_file, location, size)
@@ -138,29 +139,29 @@ class FolderSource(Source):
             )
 
         await self._save_state()
-        async with aclosing(watch(plan, watch_filter)) as noticed:
-            async for each in noticed:
-                self._watching = each.problem
-                yield each.where
+        async with aclosing(watch(plan, watch_filter)) as events:
+            async for event in events:
+                self._watch_problem = event.problem
+                yield event.where
                 await self._save_state()
 
     async def _save_state(self) -> None:
-        """Write down what is known, and put by what is kept of documents, now that there is time."""
+        """Write the scan cache and spill the last good documents, after a scan and not during it."""
         await anyio.to_thread.run_sync(self._save_scan_cache)
-        # Nobody who leaves has to wait for this: it is for those who stay.
+        # Only saves memory, so stopping the server does not wait for it.
         await anyio.to_thread.run_sync(self._spill, abandon_on_cancel=True)
 
     def _save_scan_cache(self) -> None:
-        if self._scan_cache is not None:  # once: the next start reads what changes from now on
+        if self._scan_cache is not None:  # written once: the next start reads files that changed later
             if self._facts.changed:
                 self._scan_cache.save(dict(self._tree.plain), dict(self._facts.known))
             self._scan_cache = None
 
     def _spill(self) -> None:
-        for unit in tuple(self._tree.skill_folders.values()):
-            for draft in unit.drafts:
-                if draft.kept is not None:
-                    draft.kept.spill()
+        for skill_folder in tuple(self._tree.skill_folders.values()):
+            for draft in skill_folder.drafts:
+                if draft.last_good is not None:
+                    draft.last_good.spill()
         trim_memory()
 
     def _scan(self, progress: Progress) -> Scan:
@@ -170,49 +171,49 @@ class FolderSource(Source):
         tree = Tree(self._facts)
         tree.walk(folder_walk, folder_walk.start(), before=self._tree, find_cached=self._find_cached())
         self._facts.keep_only(
-            {location for unit in tree.skill_folders.values() for location in unit.locations}
+            {location for each in tree.skill_folders.values() for location in each.locations}
         )
         return self._build_scan(tree)
 
     def _find_cached(self) -> FindCached:
-        """Return what tells of skills that are known: from the last look or, before the first, from disk."""
-        remembered, spill_file = self._scan_cache, self._facts.spill_file
-        if remembered is None or self._tree.group_folders or self._tree.skill_folders:
+        """Return the lookup for cached skills: the last scan or, before the first one, the scan cache."""
+        scan_cache, spill_file = self._scan_cache, self._facts.spill_file
+        if scan_cache is None or self._tree.group_folders or self._tree.skill_folders:
             return self._tree.plain.get
-        remembered.load()
-        self._facts.known = remembered.facts(spill_file)
-        return partial(remembered.find_cached, spill_file=spill_file)
+        scan_cache.load()
+        self._facts.known = scan_cache.facts(spill_file)
+        return partial(scan_cache.find_cached, spill_file=spill_file)
 
     def _rescan(self, where: Locations) -> Scan:
-        """Look again at the units and folders at `where`, and at nothing else."""
+        """Rescan only the skill folders and group folders at `where`, or everything if that is not enough."""
         real = frozenset(os.path.realpath(location) for location in where) | where
         empty = not self._tree.group_folders and not self._tree.skill_folders
         if not where or empty or self._tree.cut or self._needs_full_scan(real) or self._tree.is_stale(real):
             return self._scan(ignore_progress)
-        folder_walk = self._start_walk(ignore_progress, seen=self._tree.seen)
+        folder_walk = self._start_walk(ignore_progress, entry_count=self._tree.entry_count)
         if isinstance(folder_walk, Scan):
             return folder_walk
         try:
             changed = self._tree.rescan_locations(folder_walk, real)
         except SourceError:
-            self._tree.cut = True  # some of it is new, and none of that has its place: all is looked at next
+            self._tree.cut = True  # half updated: the next rescan scans everything
             raise
         return self._build_scan(self._tree, changed=changed)
 
     def _needs_full_scan(self, where: Locations) -> bool:
-        """Whether a change at one of these locations may change everything."""
+        """Whether a change at one of these locations can affect every skill."""
         named, root = os.path.abspath(self.root), os.path.realpath(self.root)  # noqa: PTH100
-        around = any(
+        above_root = any(
             f"{named}/".startswith(f"{each}/") or f"{root}/".startswith(f"{each}/") for each in where
         )
-        return around or os.path.join(root, IGNORE_FILE) in where  # noqa: PTH118
+        return above_root or os.path.join(root, IGNORE_FILE) in where  # noqa: PTH118
 
-    def _start_walk(self, progress: Progress, seen: int = 0) -> FolderWalk | Scan:
-        """Return what a look at the root takes, or all that there is to say of a root that is not served."""
+    def _start_walk(self, progress: Progress, entry_count: int = 0) -> FolderWalk | Scan:
+        """Return a new walk of the root, or a failed scan if its ignore file cannot be used."""
         check_readable(os.fspath(self.root))
         try:
             ignored = IgnoreRules.at(self.root)
-        except SourceBusyError:  # says nothing of the file, and must not hide all skills
+        except SourceBusyError:  # not a fault of the file, so it must not hide all skills
             raise
         except SourceError as error:
             self._tree = Tree(self._facts)
@@ -224,32 +225,36 @@ class FolderSource(Source):
             ignored=ignored,
             follow_links=self._follow_links,
             progress=progress,
-            seen=seen,
+            entry_count=entry_count,
         )
 
     def _build_scan(self, tree: Tree, changed: Iterable[str] | None = None) -> Scan:
         self._tree = tree
         self._places.place(tree.skill_folders, changed)
         placed = self._places.placed.values()
-        stored = ((draft.location, draft.stored) for each in placed for draft in each.unit.drafts)
+        stored = ((draft.location, draft.stored) for each in placed for draft in each.skill_folder.drafts)
         self._stored = {(at, path): location for at, paths in stored for path, location in paths.items()}
-        self._held = {location: kept for each in placed for location, kept in each.unit.held.items()}
-        entries = [entry for each in placed for entry in each.entries]
-        watching = () if self._watching is None else (self._watching,)
-        problems = (*tree.problems(), *watching)
-        return Scan(tuple(sorted(entries, key=lambda entry: entry.root)), problems)
+        self._fallbacks = {
+            location: last_good
+            for each in placed
+            for location, last_good in each.skill_folder.fallbacks.items()
+        }
+        records = [record for each in placed for record in each.records]
+        watch_problems = () if self._watch_problem is None else (self._watch_problem,)
+        problems = (*tree.problems(), *watch_problems)
+        return Scan(tuple(sorted(records, key=lambda record: record.root)), problems)
 
 
 def _failed_scan(error: SourceError) -> Scan:
-    """Return a scan without skills: what should have stayed hidden is not known."""
+    """Return a scan without skills, because it is unknown which of them should stay hidden."""
     return Scan(
         problems=(
             Problem(
                 IGNORE_FILE,
                 Rule.IGNORE_FILE,
                 Severity.ERROR,
-                f"it {error}; nothing of this folder is served, because some of it was meant to stay hidden",
-                hint="make it a text file of patterns as in `.gitignore`, or remove it",
+                f"it {error}; nothing in this folder is served, because some of it was meant to stay hidden",
+                hint="make it a text file with patterns as in `.gitignore`, or remove it",
             ),
         )
     )

@@ -1,4 +1,4 @@
-"""What a walk over a root found, kept so that the next look costs what changed and not what is there."""
+"""The folders and skills found below a root, kept so that a rescan reads only what changed."""
 
 import os
 from bisect import bisect_left
@@ -17,49 +17,51 @@ from skillwire.sources.folder.scan_cache import CachedSkill
 from skillwire.sources.folder.skill_folder import SkillFolder
 from skillwire.sources.folder.walk import FolderWalk
 
-_BEHIND_SEP = chr(ord(os.sep) + 1)
-"""What sorts right behind everything that begins with the separator."""
+_AFTER_SEP = chr(ord(os.sep) + 1)
+"""Sorts directly after every string that begins with the separator."""
 
 FindCached: TypeAlias = Callable[[str], CachedSkill | None]
-"""Returns what is known of the plain skill in the folder at a path, if anything is."""
+"""Returns the cached plain skill in the folder at a path, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFolder:
-    """A folder that is no skill: only the way to others."""
+    """A folder that is not a skill itself, but may contain skills."""
 
     folder: Folder
     inner: tuple[str, ...]
-    """The paths of the folders in it that were looked into."""
+    """The paths of the folders in it that were entered."""
     problems: tuple[Problem, ...]
     folders: frozenset[str]
-    """Where it really is on this machine, and further folders that decide what stands in it."""
+    """Its location, links resolved, and further folders that affect its listing. Empty if unreadable."""
     entered_all: bool
-    seen: int
+    """Whether every folder in it was entered, and nothing in it is a link."""
+    entry_count: int
+    """Number of files and folders directly in it."""
 
 
 class Tree:
-    """Passages and units, by their paths below the root. Outer ones were there before inner ones."""
+    """All group folders and skill folders, by their paths below the root, outer folders first."""
 
     def __init__(self, facts: FileFactsCache) -> None:
         self.group_folders: dict[str, GroupFolder] = {}
         self.skill_folders: dict[str, SkillFolder] = {}
         self.cut = False
-        """Whether a bound stopped the walk: what lies behind it is not known."""
+        """Whether a limit stopped the walk, so that the tree is incomplete."""
         self._facts = facts
         self.plain: dict[str, CachedSkill] = {}
-        """Of the units, those that were read in one pass, with the stamps by which they are known again."""
+        """The skill folders that were read in one pass, with their stamps, by path."""
         self._at: dict[str, str | set[str]] = {}
-        """The paths that each real folder of all others belongs to: mostly one, and then it is no set."""
+        """Paths by the location of each folder that is not in a plain skill. A set if there are several."""
 
     @property
-    def seen(self) -> int:
-        """How many files and folders it took to look at all this."""
+    def entry_count(self) -> int:
+        """Number of files and folders in the tree."""
         parts = (*self.group_folders.values(), *self.skill_folders.values())
-        return sum(part.seen for part in parts)
+        return sum(part.entry_count for part in parts)
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong, from the first folder to the last."""
+        """Yield the problems of all folders, ordered by path."""
         parts = (*self.group_folders.values(), *self.skill_folders.values())
         for part in sorted((part for part in parts if part.problems), key=lambda part: part.folder.path):
             yield from part.problems
@@ -71,9 +73,10 @@ class Tree:
         before: "Tree | None" = None,
         find_cached: FindCached | None = None,
     ) -> None:
-        """Look at `start` and everything below it. What was good in the tree `before` is not lost.
+        """Walk `start` and everything below it.
 
-        What `find_cached` knows of a plain skill is not read again, as far as it still is so.
+        A skill that was good in the tree `before` and is broken now keeps its last good version. A plain
+        skill that `find_cached` returns is not read again if it is unchanged.
         """
         skill_folders = {} if before is None else before.skill_folders
         if find_cached is None:
@@ -83,14 +86,17 @@ class Tree:
             folder = pending.pop()
             last, known = skill_folders.get(folder.path), find_cached(folder.path)
             if known is not None and self._is_unchanged(folder_walk, folder, known):
-                folder_walk.count(known.seen)
+                folder_walk.count(known.entry_count)
                 self._put_plain(folder, known, last)
             else:
                 pending.extend(reversed(self._visit(folder_walk, folder, last, known)))
         self.cut = self.cut or folder_walk.exhausted
 
     def _is_unchanged(self, folder_walk: FolderWalk, folder: Folder, known: CachedSkill) -> bool:
-        if folder_walk.has_patterns or folder_walk.seen + known.seen > folder_walk.limits.entries:
+        if (
+            folder_walk.has_patterns
+            or folder_walk.entry_count + known.entry_count > folder_walk.limits.entries
+        ):
             return False
         same_place = folder.target == folder.location == known.draft.location
         return same_place and folder_walk.has_reliable_mtime(folder) and known.is_current()
@@ -98,13 +104,13 @@ class Tree:
     def _visit(
         self, folder_walk: FolderWalk, folder: Folder, last: SkillFolder | None, known: CachedSkill | None
     ) -> list[Folder]:
-        """Look into a folder, and put what it is; return the folders that are still to be looked into."""
-        already = folder_walk.seen
+        """List or read a folder and add it to the tree. Return the folders in it that are to be visited."""
+        count_before = folder_walk.entry_count
         found = self._list_or_read(folder_walk, folder, known)
         if isinstance(found, FolderListing) and found.marker is None:
-            self._put_group_folder(folder, found, folder_walk.seen - already)
+            self._put_group_folder(folder, found, folder_walk.entry_count - count_before)
             return found.folders
-        self._put_skill(folder_walk, folder, found, last, already)
+        self._put_skill(folder_walk, folder, found, last, count_before)
         return []
 
     def _list_or_read(
@@ -116,24 +122,24 @@ class Tree:
         )
 
     def rescan_locations(self, folder_walk: FolderWalk, where: Locations) -> set[str]:
-        """Look again at what stands at these real locations; return the paths of units that may differ."""
+        """Rescan the folders at these locations. Return the paths of skill folders that may have changed."""
         for location in where:
             self._facts.forget(location)
         before = dict(self.skill_folders)
-        # Outer folders first: what they drop need not be looked at.
+        # Outer folders first: folders that they drop need no rescan.
         for path in sorted(self._find_affected(where)):
             if (group_folder := self.group_folders.get(path)) is not None:
                 self._revisit(folder_walk, group_folder)
-            elif (unit := self.skill_folders.get(path)) is not None:
-                self._reread(folder_walk, unit, where)
-        return {path for path, unit in self.skill_folders.items() if before.get(path) is not unit} | (
+            elif (skill_folder := self.skill_folders.get(path)) is not None:
+                self._reread(folder_walk, skill_folder, where)
+        return {path for path, each in self.skill_folders.items() if before.get(path) is not each} | (
             before.keys() - self.skill_folders.keys()
         )
 
     def is_stale(self, where: Locations) -> bool:
-        """Whether a folder on the way to one of these locations is not the one that it was."""
-        around = {folder for path in self._find_affected(where) for folder in ("", *parent_paths(path))}
-        return any(self._is_replaced(path) for path in around)
+        """Whether a folder above one of these locations was replaced by another."""
+        above = {folder for path in self._find_affected(where) for folder in ("", *parent_paths(path))}
+        return any(self._is_replaced(path) for path in above)
 
     def _is_replaced(self, path: str) -> bool:
         if (folder := self._folder(path)) is None:
@@ -144,50 +150,53 @@ class Tree:
             return True
 
     def _find_affected(self, where: Locations) -> set[str]:
-        """Return the paths of all that a change at these locations can make different."""
+        """Return the paths of all folders in the tree that a change at these locations can affect."""
         folders = {os.path.dirname(location) for location in where}  # noqa: PTH120
         if moved := [each for each in where if each in self._at or self._path_below_root(each) in self.plain]:
-            # A folder that went away took those below with it, and links may lead there from elsewhere.
-            plain = any(each in self._at for each in moved)  # in a plain unit there is no other
+            # If a folder is gone, so are those below it, and links may lead there from elsewhere.
+            plain = any(each in self._at for each in moved)  # a plain skill contains no other skill
             known = sorted((*self._at, *(each.draft.location for each in self.plain.values() if plain)))
             for location in moved:
                 below = (
                     bisect_left(known, f"{location}{os.sep}"),
-                    bisect_left(known, f"{location}{_BEHIND_SEP}"),
+                    bisect_left(known, f"{location}{_AFTER_SEP}"),
                 )
                 folders |= {location, *known[slice(*below)]}
         return {path for folder in folders for path in self._paths_at(folder)}
 
     def _revisit(self, folder_walk: FolderWalk, group_folder: GroupFolder) -> None:
-        """List a passage again; walk what is new in it, and drop what is gone."""
+        """List a group folder again. Walk the folders that are new in it, and drop those that are gone."""
         folder = group_folder.folder
-        folder_walk.seen -= group_folder.seen
-        already = folder_walk.seen
+        folder_walk.entry_count -= group_folder.entry_count
+        count_before = folder_walk.entry_count
         listed = self._list_or_read(folder_walk, folder, None)
-        seen = folder_walk.seen - already
+        entry_count = folder_walk.entry_count - count_before
         if isinstance(listed, CachedSkill) or listed.marker is not None:
-            folder_walk.seen -= self._drop(folder.path) - group_folder.seen
-            self._put_skill(folder_walk, folder, listed, None, already)
+            folder_walk.entry_count -= self._drop(folder.path) - group_folder.entry_count
+            self._put_skill(folder_walk, folder, listed, None, count_before)
             return
         inner = {each.path: each for each in listed.folders}
         for gone in set(group_folder.inner) - inner.keys():
-            folder_walk.seen -= self._drop(gone)
-        self._put_group_folder(folder, listed, seen)
+            folder_walk.entry_count -= self._drop(gone)
+        self._put_group_folder(folder, listed, entry_count)
         for path, each in inner.items():
             if self._folder(path) != each or self._is_unreadable(path):
-                folder_walk.seen -= self._drop(path)
+                folder_walk.entry_count -= self._drop(path)
                 self.walk(folder_walk, each)
 
-    def _reread(self, folder_walk: FolderWalk, unit: SkillFolder, where: Locations) -> None:
-        """Read a unit again. A folder that is no skill any more may hold some."""
-        known = self.plain.get(unit.folder.path)
-        if unit.folder.target in where:  # all of it
+    def _reread(self, folder_walk: FolderWalk, skill_folder: SkillFolder, where: Locations) -> None:
+        """Read a skill folder again. If it is no longer a skill, walk the folders in it."""
+        known = self.plain.get(skill_folder.folder.path)
+        if skill_folder.folder.target in where:  # the folder itself changed: read all of it
             known = None
-            for location in unit.locations:
+            for location in skill_folder.locations:
                 self._facts.forget(location)
-        folder_walk.seen -= unit.seen
+        folder_walk.entry_count -= skill_folder.entry_count
         inner = self._visit(
-            folder_walk, unit.folder, unit, None if known is None else known.distrust_stamps(where)
+            folder_walk,
+            skill_folder.folder,
+            skill_folder,
+            None if known is None else known.distrust_stamps(where),
         )
         for folder in inner:
             self.walk(folder_walk, folder)
@@ -198,32 +207,36 @@ class Tree:
         folder: Folder,
         found: CachedSkill | FolderListing,
         before: SkillFolder | None,
-        already: int,
+        count_before: int,
     ) -> None:
         if isinstance(found, CachedSkill):
             self._facts.changed = True
             self._put_plain(folder, found, before)
             return
-        unit = read_skill_folder(folder_walk, self._facts, folder, found, before, already=already)
-        if before is not None and unit == before:  # what follows from it can stay as it is, too
-            unit = before
+        skill_folder = read_skill_folder(
+            folder_walk, self._facts, folder, found, before, count_before=count_before
+        )
+        if (
+            before is not None and skill_folder == before
+        ):  # the same object, so that its records stay the same
+            skill_folder = before
         self._forget(folder.path)
-        self.skill_folders[folder.path] = unit
-        self._index_folders(folder.path, unit.folders)
+        self.skill_folders[folder.path] = skill_folder
+        self._index_folders(folder.path, skill_folder.folders)
 
     def _put_plain(self, folder: Folder, plain: CachedSkill, before: SkillFolder | None) -> None:
-        unit = plain.unit(folder)
-        if before is not None and unit == before:
-            unit, plain = before, plain._replace(draft=before.drafts[0])
+        skill_folder = plain.as_skill_folder(folder)
+        if before is not None and skill_folder == before:
+            skill_folder, plain = before, plain._replace(draft=before.drafts[0])
         self._forget(folder.path)
-        self.skill_folders[folder.path], self.plain[folder.path] = unit, plain
+        self.skill_folders[folder.path], self.plain[folder.path] = skill_folder, plain
 
-    def _put_group_folder(self, folder: Folder, listed: FolderListing, seen: int) -> None:
-        folders = frozenset(() if listed.closed else (folder.target, *listed.outposts))
+    def _put_group_folder(self, folder: Folder, listed: FolderListing, entry_count: int) -> None:
+        folders = frozenset(() if listed.unreadable else (folder.target, *listed.extra_folders))
         inner = tuple(each.path for each in listed.folders)
         self._forget(folder.path)
         self.group_folders[folder.path] = GroupFolder(
-            folder, inner, tuple(listed.problems), folders, listed.entered_all, seen
+            folder, inner, tuple(listed.problems), folders, listed.entered_all, entry_count
         )
         self._index_folders(folder.path, folders)
 
@@ -232,21 +245,21 @@ class Tree:
         return None if part is None else part.folder
 
     def _is_unreadable(self, path: str) -> bool:
-        """Whether nothing could be seen of a folder: its permissions may be others by now."""
+        """Whether a folder could not be listed. Its permissions may have changed since."""
         group_folder = self.group_folders.get(path)
         return group_folder is not None and not group_folder.folders
 
     def _drop(self, path: str) -> int:
-        """Forget what stands at `path` and below; return how much of the budget that frees."""
+        """Remove the folder at `path` and those below from the tree. Return how many entries they had."""
         part = self._forget(path)
         if isinstance(part, SkillFolder):
             for location in part.locations:
                 self._facts.forget(location)
         inner = part.inner if isinstance(part, GroupFolder) else ()
-        return 0 if part is None else part.seen + sum(map(self._drop, inner))
+        return 0 if part is None else part.entry_count + sum(map(self._drop, inner))
 
     def _forget(self, path: str) -> GroupFolder | SkillFolder | None:
-        """Forget what stands at `path`, and where its folders are; return what it was."""
+        """Remove the folder at `path` and its locations from the tree. Return it."""
         part = self.group_folders.pop(path, None) or self.skill_folders.pop(path, None)
         if part is None:
             return None
@@ -255,16 +268,16 @@ class Tree:
         return part
 
     def _paths_at(self, folder: str) -> Iterator[str]:
-        """Yield the paths that a real folder belongs to."""
+        """Yield the paths of tree folders that the folder at this location belongs to."""
         known = self._at.get(folder, ())
         yield from (known,) if isinstance(known, str) else known
-        # The folders of a plain unit are not written down: they are where their paths say.
+        # The folders of a plain skill are not in the index: without links, path and location correspond.
         path = self._path_below_root(folder)
         if path is not None:
             yield from (each for each in (path, *parent_paths(path), "") if each in self.plain)
 
     def _path_below_root(self, location: str) -> str | None:
-        """Return the path that a location has if no link leads there."""
+        """Return the path of a location below the root, ignoring links, or None if it is not below it."""
         root = self._folder("")
         if root is None or not f"{location}{os.sep}".startswith(join_location(root.location, "")):
             return None

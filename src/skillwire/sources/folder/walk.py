@@ -1,4 +1,4 @@
-"""List folders on disk without being led astray: links, special files, limits."""
+"""List folders on disk safely: no link leads out of the root, no special file is opened, limits apply."""
 
 import errno
 import os
@@ -39,14 +39,14 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _RELIABLE_FILE_SYSTEMS = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "tmpfs", "overlay"}
 )
-"""Kept by this machine itself, and known to move the times."""
+"""Local file systems that are known to update a folder's times whenever its entries change."""
 _PROGRESS_STEP = 256
 _BY_PATH = os.scandir not in os.supports_fd  # Windows
 Found = TypeVar("Found")
 
 
 def devices_with_reliable_mtimes() -> frozenset[int]:
-    """Return the devices of such file systems. None of them, where the system does not say what they are."""
+    """Return the devices whose file systems update folder times reliably. Empty without `/proc`."""
     try:
         return frozenset(_reliable_devices(_MOUNTS.read_text(errors="replace")))
     except (OSError, ValueError, IndexError):
@@ -56,9 +56,9 @@ def devices_with_reliable_mtimes() -> frozenset[int]:
 def _reliable_devices(mounts: str) -> Iterator[int]:
     """Yield the devices in lines as of proc(5): `36 35 98:0 /mnt1 /mnt2 rw shared:1 - ext3 /dev/root rw`."""
     for line in mounts.splitlines():
-        before, _, behind = line.partition(" - ")
+        before, _, after = line.partition(" - ")
         major, _, minor = before.split(" ")[2].partition(":")
-        if behind.split(" ")[0] in _RELIABLE_FILE_SYSTEMS:
+        if after.split(" ")[0] in _RELIABLE_FILE_SYSTEMS:
             yield os.makedev(int(major), int(minor))
 
 
@@ -66,17 +66,17 @@ _by_name = attrgetter("name")
 
 
 class OpenFolder(NamedTuple):
-    """A folder that was entered, for as long as its descriptor is open."""
+    """A folder whose descriptor is open, with its entries. Valid only while the descriptor is open."""
 
     folder: Folder
     descriptor: int
     status: os.stat_result
     entries: list[os.DirEntry[str]]
-    """All that stands in it, sorted by name."""
+    """Everything in it, sorted by name."""
 
 
 class FolderWalk:
-    """One walk over a root: its rules, and how much of its budget is left."""
+    """One walk of a root: its rules, and how many entries it has counted against the limit."""
 
     def __init__(
         self,
@@ -86,33 +86,33 @@ class FolderWalk:
         ignored: IgnoreRules,
         follow_links: bool,
         progress: Progress = ignore_progress,
-        seen: int = 0,
+        entry_count: int = 0,
     ) -> None:
         self.root = os.path.realpath(root)
         self.limits = limits
         self._ignored = ignored
         self._follow_links = follow_links
         self._progress = progress
-        self.seen = seen
-        """Files and folders seen so far, and those known from before."""
+        self.entry_count = entry_count
+        """Files and folders found so far, including those known from earlier scans."""
         self._reliable_devices: frozenset[int] | None = None
-        self._around: Folder | None = None
+        self._parent: Folder | None = None
         self._trail: frozenset[tuple[int, int]] = frozenset()
-        """The trail of all folders in the one that was listed last."""
+        """The trail of all folders in `_parent`, the folder that was listed last."""
 
     @property
     def exhausted(self) -> bool:
-        """Whether the bound on files and folders was passed: there is nothing more to see."""
-        return self.seen > self.limits.entries
+        """Whether the limit on files and folders was exceeded. Nothing more is listed then."""
+        return self.entry_count > self.limits.entries
 
     def has_reliable_mtime(self, folder: Folder) -> bool:
-        """Whether a folder whose times have not moved holds what it held."""
+        """Whether unchanged times of a folder prove that its entries are unchanged."""
         if self._reliable_devices is None:
             self._reliable_devices = devices_with_reliable_mtimes()
         return folder.identity[0] in self._reliable_devices
 
     def start(self) -> Folder:
-        """Return the root. Raises `SourceError` if it went away since it was seen."""
+        """Return the root folder. Raises `SourceError` if it no longer exists."""
         try:
             status = os.stat(self.root)  # noqa: PTH116
         except OSError as error:
@@ -121,15 +121,15 @@ class FolderWalk:
         return Folder("", self.root, folder_identity(status), "", self.root)
 
     def list_folder(self, folder: Folder, *, inside_skill: bool = False) -> FolderListing:
-        """Return what stands in `folder`, sorted by name. Files are looked at only in a skill."""
+        """Return the content of `folder`, sorted by name. Files are listed only inside a skill."""
         found = self.take(folder, _no_shortcut, inside_skill=inside_skill)
-        assert isinstance(found, FolderListing), "nobody took a shortcut"
+        assert isinstance(found, FolderListing), "there is no shortcut"
         return found
 
     def take(
         self, folder: Folder, shortcut: Callable[[OpenFolder], Found | None], *, inside_skill: bool = False
     ) -> Found | FolderListing:
-        """Enter `folder` and return what `shortcut` makes of what is inside; where it makes nothing, that."""
+        """Open `folder` and return the result of `shortcut`, or the listing if `shortcut` returns None."""
         if self.exhausted:
             listed = FolderListing()
             listed.cut = exhausted(folder.path, self.limits)
@@ -146,32 +146,32 @@ class FolderWalk:
             finally:
                 if descriptor >= 0:
                     os.close(descriptor)
-        except FileNotFoundError:  # it went away while we walked: then it holds nothing
+        except FileNotFoundError:  # removed during the walk, so there is nothing in it
             return FolderListing()
         except OSError as error:
             raise_if_exhausted(error)
             listed = FolderListing()
             listed.problems.append(unreadable_problem(folder.path, Rule.FOLDER_UNREADABLE, error))
-            listed.closed, listed.entered_all = True, False
+            listed.unreadable, listed.entered_all = True, False
             return listed
 
     def list_entries(self, entries: Iterator[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-        """Return the entries of a folder by their names: as many as there may be, and one more."""
-        found = list(islice(entries, self.limits.entries - self.seen + 1))
+        """Return the entries of a folder, sorted by name: at most one more than the limit allows."""
+        found = list(islice(entries, self.limits.entries - self.entry_count + 1))
         found.sort(key=_by_name)
         self.count(len(found))
         return found
 
     def count(self, number: int) -> None:
-        """Note that so many files and folders were seen."""
-        before = self.seen
-        self.seen += number
-        if self.seen // _PROGRESS_STEP > before // _PROGRESS_STEP:
-            self._progress(self.seen)
+        """Add to the entry count, and report progress now and then."""
+        before = self.entry_count
+        self.entry_count += number
+        if self.entry_count // _PROGRESS_STEP > before // _PROGRESS_STEP:
+            self._progress(self.entry_count)
 
     @property
     def has_patterns(self) -> bool:
-        """Whether something is left out that has no name by which it could be told."""
+        """Whether the ignore file of the root has patterns."""
         return self._ignored.has_patterns
 
     def _classify_entries(self, open_folder: OpenFolder, *, inside_skill: bool) -> FolderListing:
@@ -188,7 +188,7 @@ class FolderWalk:
             if not self._ignored.by_name(entry.name):
                 self._classify_entry(entry, folder, listed, files=files)
                 continue
-            # A `.git` folder is small and holds no links: whoever watches may well see it, too.
+            # A `.git` folder is small and has no links, so a recursive watch may include it.
             if entry.name != ".git" and _is_folder(entry):
                 listed.entered_all = False
             if not files and entry.name in HIDDEN_CONTAINERS:
@@ -198,20 +198,20 @@ class FolderWalk:
     def _classify_entry(
         self, entry: os.DirEntry[str], folder: Folder, listed: FolderListing, *, files: bool
     ) -> None:
-        """Put one entry where it belongs: among the files, the folders, the problems, or nowhere."""
+        """Add one entry to the files, folders or problems of `listed`, or ignore it."""
         if not files and not entry.is_symlink() and not entry.is_dir(follow_symlinks=False):
-            return  # told without asking the disk: most files of a large repository end here
+            return  # decided without a system call: most files of a large repository end here
         name = entry.name
-        seen = self._resolve_entry(entry, folder)
-        if isinstance(seen, Problem):
+        resolved = self._resolve_entry(entry, folder)
+        if isinstance(resolved, Problem):
             listed.entered_all = False
-            listed.outposts.extend(self._find_blocking_folder(folder.location_of(name)))
-            if files or seen.rule is Rule.LINK_OUTSIDE:
-                listed.problems.append(seen)
+            listed.extra_folders.extend(self._find_blocking_folder(folder.location_of(name)))
+            if files or resolved.rule is Rule.LINK_OUTSIDE:
+                listed.problems.append(resolved)
             return
-        is_folder = stat.S_ISDIR(seen.status.st_mode)
+        is_folder = stat.S_ISDIR(resolved.status.st_mode)
         ignored = self._ignored.has_patterns and self._is_ignored(name, folder, is_folder=is_folder)
-        if seen.target is not None or (is_folder and ignored):
+        if resolved.target is not None or (is_folder and ignored):
             listed.entered_all = False
         if not (files or is_folder) or ignored:
             return
@@ -219,20 +219,21 @@ class FolderWalk:
             listed.entered_all = False
             listed.problems.append(bad_name_problem(folder.path_of(name), fault))
         elif is_folder:
-            self.add_folder(name, seen, folder, listed)
-        elif stat.S_ISREG(seen.status.st_mode):
+            self.add_folder(name, resolved, folder, listed)
+        elif stat.S_ISREG(resolved.status.st_mode):
             path, location = folder.path_of(name), folder.location_of(name)
-            executable = is_executable(seen.status)
-            listed.files.append(File(name, path, location, folder.name, Stamp.of(seen.status), executable))
-            if seen.target is not None:
-                listed.outposts.append(os.path.dirname(seen.target))  # noqa: PTH120 - a hot loop
+            executable = is_executable(resolved.status)
+            stamp = Stamp.of(resolved.status)
+            listed.files.append(File(name, path, location, folder.name, stamp, executable))
+            if resolved.target is not None:
+                listed.extra_folders.append(os.path.dirname(resolved.target))  # noqa: PTH120 - a hot loop
         else:  # never opened: opening a pipe would wait for a writer
             listed.problems.append(special_file_problem(folder.path_of(name)))
 
     def _resolve_entry(self, entry: os.DirEntry[str], folder: Folder) -> ResolvedEntry | Problem:
-        """Return what the entry is or leads to, or why it is left out.
+        """Return what the entry is or links to, or the problem for which it is left out.
 
-        Asks what it is now: between the listing and this moment a file may have become a link.
+        Checks the entry anew: it may have become a link since the folder was listed.
         """
         try:
             status = entry.stat(follow_symlinks=False)
@@ -249,7 +250,7 @@ class FolderWalk:
             return unreadable_problem(path, Rule.FILE_UNREADABLE, error)
 
     def _follow(self, path: str, location: str) -> ResolvedEntry | Problem:
-        """Follow a link once: what is judged and what is served are the same file."""
+        """Follow a link once, so that the file that is checked and the file that is served are the same."""
         target = os.path.realpath(location, strict=True)
         status = os.lstat(target)
         is_folder = stat.S_ISDIR(status.st_mode)
@@ -263,7 +264,7 @@ class FolderWalk:
         return outside_link_problem(path)
 
     def _find_blocking_folder(self, location: str) -> Iterator[str]:
-        """Yield the folder of ours in which something has to happen before a refused link can be followed."""
+        """Yield the folder below the root in which a change can make a refused link valid."""
         folder = os.path.dirname(os.path.realpath(location))  # noqa: PTH120 - plain string operations
         while self._is_inside_root(folder):
             if os.path.isdir(folder):  # noqa: PTH112
@@ -287,14 +288,14 @@ class FolderWalk:
         return None
 
     def _add_hidden_container(self, hidden: str, folder: Folder, listed: FolderListing) -> None:
-        """Enter `.claude/skills` and nothing else of `.claude`."""
-        if os.path.isdir(parent := folder.location_of(hidden)):  # noqa: PTH112 - a link may lead nowhere
-            listed.outposts.append(parent)
+        """Add the folder `.claude/skills`, and nothing else in `.claude`."""
+        if os.path.isdir(parent := folder.location_of(hidden)):  # noqa: PTH112 - a link may be broken
+            listed.extra_folders.append(parent)
         name = "/".join((hidden, *HIDDEN_CONTAINERS[hidden]))
         path = folder.path_of(name)
         try:
             found = self._follow(path, folder.location_of(name))
-        except OSError:  # there is no such container here
+        except OSError:  # this folder has no such container
             return
         if isinstance(found, Problem):
             listed.problems.append(found)
@@ -302,14 +303,14 @@ class FolderWalk:
         if stat.S_ISDIR(found.status.st_mode) and not self._ignored.by_pattern(path, folder=True):
             self.add_folder(name, found, folder, listed)
 
-    def add_folder(self, name: str, seen: ResolvedEntry, parent: Folder, listed: FolderListing) -> None:
-        """List a folder that stands in another, unless it leads in a circle or too deep."""
-        if self._around is not parent:
-            self._around, self._trail = parent, parent.child_trail()
-        folder = parent.inner(name, seen, self._trail)
+    def add_folder(self, name: str, resolved: ResolvedEntry, parent: Folder, listed: FolderListing) -> None:
+        """Add a folder in `parent` to the listing, or a problem if it is a loop or too deep."""
+        if self._parent is not parent:
+            self._parent, self._trail = parent, parent.child_trail()
+        folder = parent.inner(name, resolved, self._trail)
         if folder.identity in folder.trail:
             listed.entered_all = False
-            message = "the link leads back to a folder that it stands in, so it is left out"
+            message = "the link leads back to a folder that contains it, so it is left out"
             listed.problems.append(link_loop_problem(folder.path, message))
         elif folder.depth > self.limits.depth:
             listed.entered_all = False
@@ -319,7 +320,7 @@ class FolderWalk:
 
 
 def check_readable(root: str) -> None:
-    """Raise `SourceError` if nothing can be seen of `root`."""
+    """Raise `SourceError` if the folder `root` cannot be listed."""
     try:
         os.scandir(root).close()
     except OSError as error:
@@ -330,11 +331,11 @@ def check_readable(root: str) -> None:
 def _unreadable_error(error: OSError) -> SourceError:
     if isinstance(error, FileNotFoundError):
         return SourceMissingError("there is no such folder")
-    return SourceError(f"its folder cannot be read: {(error.strerror or 'no access').lower()}")
+    return SourceError(f"the folder cannot be read: {(error.strerror or 'no access').lower()}")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a folder or leads to one; a link that leads nowhere does not."""
+    """Whether an entry is a folder or a link to one. A broken link is not."""
     try:
         return entry.is_dir()
     except OSError as error:
@@ -343,9 +344,10 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _open_folder(folder: Folder) -> tuple[int, os.stat_result]:
-    """Return a descriptor of the very folder that was judged, and its status: its path may lead elsewhere.
+    """Return a descriptor of the folder that was checked before, and its status.
 
-    The descriptor is -1 where the system cannot list a folder by one.
+    Raises `FileNotFoundError` if its path leads to another folder now. The descriptor is -1 if the system
+    cannot list a folder by descriptor.
     """
     if _BY_PATH:
         return -1, os.stat(folder.location)  # noqa: PTH116
@@ -357,5 +359,5 @@ def _open_folder(folder: Folder) -> tuple[int, os.stat_result]:
     return descriptor, status
 
 
-def _no_shortcut(_inside: OpenFolder) -> None:
+def _no_shortcut(_open_folder: OpenFolder) -> None:
     return None

@@ -1,4 +1,4 @@
-"""Noticing that files changed, by the system's word; by looking now and then where it has none."""
+"""Watch folders for changes: by notifications of the system, or by polling if it has none to give."""
 
 import logging
 import threading
@@ -22,65 +22,68 @@ _POLLING = Problem(
     ".",
     Rule.WATCH_POLLING,
     Severity.WARNING,
-    "changes are noticed late, by looking every few seconds: the system does not watch all these folders",
-    hint="let it watch more (Linux: `sysctl fs.inotify.max_user_watches`), or serve less",
+    "changes are noticed late, by polling every few seconds: the system cannot watch all these folders",
+    hint="raise the limit (Linux: `sysctl fs.inotify.max_user_watches`), or serve fewer folders",
 )
 _DEBOUNCE_MS = 50
 _STEP_MS = 20
-"""How long the system is given to say more. An edit is noticed after one or two steps."""
+"""Milliseconds to wait for further changes. An edit is noticed after one or two steps."""
 _ARMED_MS = 50
 _MAX_LOCATIONS = 2000
-"""Changes at once after which the system may have lost some: once it is quiet, everything is looked at."""
+"""With more changes at once the system may have lost some, so everything is rescanned once it is quiet."""
 _QUIET_SECONDS = 1.0
 _POLL_SECONDS = 2.0
 _POLL_SHARE = 10
-"""While polling, at most one part in so many of the time is spent looking."""
+"""While polling, the pause is at least this many times as long as a scan."""
 _POLLS_BEFORE_RETRY = 30
 _NOT_FOUND_MESSAGES = ("No path was found", "os error 2)", "os error 20)")
-"""How the watcher words it that a folder is not there, or is no folder."""
-_TRIES = 20
+"""Messages of watchfiles for a folder that does not exist or is not a folder."""
+_MAX_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """Where something may have changed, and what keeps the watcher from doing better."""
+    """Where something may have changed."""
 
     where: Locations
     problem: Problem | None = None
+    """Set while the system cannot watch the folders and they are polled."""
 
 
 class _CannotWatchError(Exception):
-    """The system does not watch these folders for us, or no longer does."""
+    """The system cannot watch these folders, or no longer does."""
 
     def __init__(self, error: BaseException) -> None:
-        told = str(error)
-        self.gone = isinstance(error, FileNotFoundError) or any(each in told for each in _NOT_FOUND_MESSAGES)
-        """Whether a folder went away before it could be watched."""
-        super().__init__(str(error))
+        message = str(error)
+        self.gone = isinstance(error, FileNotFoundError) or any(
+            each in message for each in _NOT_FOUND_MESSAGES
+        )
+        """Whether a folder was removed before it could be watched."""
+        super().__init__(message)
 
 
 async def watch(
     plan: Callable[[], WatchPlan], location_filter: WatchFilter | None = None
 ) -> AsyncGenerator[WatchEvent]:
-    """Yield what changes in the folders of `plan`, which is asked again after each yield.
+    """Yield where something changed in the folders of `plan`, which is called again after each yield.
 
-    The first yield covers everything, for changes before the watcher started. With `location_filter`,
-    the plan is asked again whenever that turns elsewhere, and what was not planned for is of no interest.
+    The first event covers everything, for changes before the watcher started. With `location_filter`, `plan`
+    is also called whenever the filter changes, and the first event covers only newly watched folders.
     """
     tries = 0
     while True:
         try:
-            async with aclosing(_watch_by_notification(plan, location_filter)) as notices:
-                async for event in notices:
+            async with aclosing(_watch_by_notification(plan, location_filter)) as events:
+                async for event in events:
                     yield event
                     tries = 0
         except _CannotWatchError as error:
             tries += 1
-            if error.gone and tries < _TRIES:  # a folder went away meanwhile: look, and plan anew
+            if error.gone and tries < _MAX_TRIES:  # a folder was removed meanwhile: scan and plan again
                 await anyio.sleep(_POLL_SECONDS / 100)
                 yield WatchEvent(EVERYWHERE)
                 continue
-            _log.warning("folders cannot be watched, so they are looked at now and then: %s", error)
+            _log.warning("folders cannot be watched, so they are polled: %s", error)
             for _ in range(_POLLS_BEFORE_RETRY):
                 began = time.monotonic()
                 yield WatchEvent(EVERYWHERE, _POLLING)
@@ -93,47 +96,47 @@ async def _watch_by_notification(
     watched = WatchPlan()
     inbox = _Inbox()
     everywhere = location_filter is None
-    doubtful = False
-    turned = (lambda: None) if location_filter is None else location_filter.on_change(inbox.wake)
+    may_have_lost = False
+    stop_listening = (lambda: None) if location_filter is None else location_filter.on_change(inbox.wake)
     old: _WatchThreads | None = None
     try:
         while True:
-            wanted = await anyio.to_thread.run_sync(plan)
-            if wanted != watched:
-                threads = _WatchThreads(wanted, inbox)
-                # The old ones watch on until the new ones do: no change falls in between.
+            current = await anyio.to_thread.run_sync(plan)
+            if current != watched:
+                threads = _WatchThreads(current, inbox)
+                # The old threads watch until the new ones do, so no change is missed.
                 await threads.armed()
                 if old is not None:
                     old.stop()
                 old = threads
-                # What happened in a folder before it was watched, nobody told.
-                new, watched = wanted.new_since(watched), wanted
+                # Changes in a folder before it was watched were not reported.
+                new, watched = current.new_since(watched), current
                 if everywhere or new:
                     yield WatchEvent(EVERYWHERE if everywhere else new)
                     everywhere = False
                     continue
-            seen: set[str] = set()
-            with anyio.move_on_after(_QUIET_SECONDS if doubtful else None) as waiting:
-                seen = await inbox.take()
+            changed: set[str] = set()
+            with anyio.move_on_after(_QUIET_SECONDS if may_have_lost else None) as waiting:
+                changed = await inbox.take()
             if waiting.cancelled_caught:
-                doubtful = False
+                may_have_lost = False
                 yield WatchEvent(EVERYWHERE)
                 continue
-            locations = await anyio.to_thread.run_sync(wanted.filter_relevant, seen)
-            doubtful = doubtful or len(locations) > _MAX_LOCATIONS
-            if locations & wanted.folders:
-                # A watch is on the folder that was there, not on its path: begin anew with these.
+            locations = await anyio.to_thread.run_sync(current.filter_relevant, changed)
+            may_have_lost = may_have_lost or len(locations) > _MAX_LOCATIONS
+            if locations & current.folders:
+                # A watch follows the folder, not its path, so these need new watches.
                 watched = watched.without(locations)
             if locations:
                 yield WatchEvent(locations)
     finally:
-        turned()
+        stop_listening()
         if old is not None:
             old.stop()
 
 
 class _Inbox:
-    """Where threads put what they saw, and the loop takes it."""
+    """Changed locations, passed from the watching threads to the event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -148,7 +151,7 @@ class _Inbox:
         self._wake()
 
     def wake(self) -> None:
-        """Let the loop look about, though nothing was seen. For callers in the loop."""
+        """Let `take` return although nothing changed. Call it only in the event loop."""
         self._filled.set()
 
     def fail(self, error: _CannotWatchError) -> None:
@@ -156,7 +159,7 @@ class _Inbox:
         self._wake()
 
     async def take(self) -> set[str]:
-        """Return all that was seen since the last time. Raises what a thread ran into."""
+        """Wait, and return all locations since the last call. Raises the error of a thread that failed."""
         await self._filled.wait()
         self._filled = anyio.Event()
         if self._error is not None:
@@ -184,7 +187,7 @@ class _WatchThreads:
         ]
 
     async def armed(self) -> None:
-        """Wait until every folder is watched. Raises why one cannot be."""
+        """Wait until every folder is watched. Raises `_CannotWatchError` if one cannot be."""
         try:
             for armed in self._armed:
                 await armed.wait()
@@ -202,8 +205,8 @@ class _WatchThreads:
         threading.Thread(target=self._pump, args=arguments, name="skillwire-watch", daemon=True).start()
         return armed
 
-    def _pump(self, folders: list[str], deep: bool, armed: "_ReadySignal") -> None:  # noqa: FBT001 - of one thread
-        import watchfiles  # noqa: PLC0415 - in the thread: nothing has to wait for it
+    def _pump(self, folders: list[str], deep: bool, armed: "_ReadySignal") -> None:  # noqa: FBT001 - thread arguments are positional
+        import watchfiles  # noqa: PLC0415 - imported in the thread, so that the event loop does not wait for it
 
         try:
             with closing(
@@ -223,20 +226,20 @@ class _WatchThreads:
                     armed.succeed()
                     if batch:
                         self._inbox.put({location for _, location in batch})
-        except Exception as error:  # noqa: BLE001 - of any kind: told to whoever waits, in the loop
+        except Exception as error:  # noqa: BLE001 - passed on to the event loop
             failure = _CannotWatchError(error)
             if not armed.fail(failure):
                 self._inbox.fail(failure)
 
 
 class _ReadySignal:
-    """Whether a thread watches yet."""
+    """Tells the event loop whether a thread has started to watch, or has failed."""
 
     def __init__(self, token: anyio.lowlevel.EventLoopToken) -> None:
         self._known = anyio.Event()
         self._token = token
         self._error: _CannotWatchError | None = None
-        self._told = False
+        self._sent = False
 
     async def wait(self) -> None:
         await self._known.wait()
@@ -246,18 +249,18 @@ class _ReadySignal:
             raise self._error
 
     def succeed(self) -> None:
-        self._tell()
+        self._send()
 
     def fail(self, error: _CannotWatchError) -> bool:
-        """Say that it never will; False if it did before."""
-        if self._told:
+        """Report that the thread cannot watch. Return False if it had already started."""
+        if self._sent:
             return False
         self._error = error
-        self._tell()
+        self._send()
         return True
 
-    def _tell(self) -> None:
-        if not self._told:
-            self._told = True
+    def _send(self) -> None:
+        if not self._sent:
+            self._sent = True
             with suppress(RuntimeError):  # the event loop is gone
                 anyio.from_thread.run_sync(self._known.set, token=self._token)

@@ -1,4 +1,4 @@
-"""Which folders to watch, so that every change is noticed and nothing else is watched."""
+"""Decide which folders to watch: all that can affect the skills, and no others."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator
@@ -11,30 +11,29 @@ from skillwire.sources.folder.tree import GroupFolder, Tree
 
 @dataclass(frozen=True, slots=True)
 class WatchPlan:
-    """Folders by how they are watched.
+    """The folders to watch, by how they are watched.
 
-    A watcher that goes into every folder below also follows links and enters what nobody serves, such as
-    `node_modules`. So it is let loose only where every folder was looked into; elsewhere each is watched
-    alone.
+    A recursive watch also follows links and enters folders that are not served, such as `node_modules`. So it
+    is used only where the scan entered every folder. Elsewhere each folder is watched on its own.
     """
 
     ancestors: frozenset[str] = frozenset()
-    """Every folder and link on the way to what is watched: it may come, go or lead elsewhere."""
+    """Every folder and link on the path to a watched folder: it may appear, vanish or lead elsewhere."""
     ancestor_parents: frozenset[str] = frozenset()
-    """The folders that hold waypoints. Nothing else in them matters."""
+    """The folders that contain the ancestors. Other changes in them are irrelevant."""
     deep: frozenset[str] = frozenset()
-    """With everything below."""
+    """Folders watched recursively."""
     flat: frozenset[str] = frozenset()
-    """Alone."""
+    """Folders watched without those below them."""
     identities: frozenset[tuple[str, int, int]] = frozenset()
-    """Device and inode of each: a watch is on the folder that was there, not on its path."""
+    """Location, device and inode of each folder, because a watch follows the folder and not its path."""
 
     @classmethod
     def of(cls, root: str | os.PathLike[str], tree: Tree) -> "WatchPlan":
-        """Return the plan for a root, and what a scan found below it."""
+        """Return the plan for a root and the tree that a scan found below it."""
         deep: set[str] = set()
         flat: set[str] = set()
-        # Copies: another thread may be looking again at the same tree.
+        # Copies, because another thread may be rescanning the tree.
         group_folders, skill_folders = dict(tree.group_folders), dict(tree.skill_folders)
         parts: dict[str, GroupFolder | SkillFolder] = {**skill_folders, **group_folders}
         fully_listed = _find_fully_listed(group_folders, skill_folders)
@@ -48,35 +47,35 @@ class WatchPlan:
             if isinstance(part, GroupFolder):
                 pending.extend(parts[path] for path in part.inner if path in parts)
         real = os.path.realpath(root)
-        if not parts and os.path.isdir(real):  # noqa: PTH112 - plain string operations throughout
+        if not parts and os.path.isdir(real):  # noqa: PTH112 - locations are strings throughout
             flat.add(real)
         return cls._with_ancestors([os.fspath(root)], deep, flat)
 
     @classmethod
     def for_skill_folders(cls, skill_folders: Iterable[SkillFolder], locations: Locations) -> "WatchPlan":
-        """Return the plan for those units alone that hold a skill at one of `locations`, or did once."""
-        # By its folder, not by its skills: one that is broken now may be mended.
+        """Return the plan for the skill folders that contain one of `locations`, and for no others."""
+        # By folder and not by skill: a skill that is broken now may be fixed.
         chosen = [
-            unit
-            for unit in skill_folders
-            if any(_inside(location, unit.folder.location) for location in locations)
+            each
+            for each in skill_folders
+            if any(_inside(location, each.folder.location) for location in locations)
         ]
-        folders = {folder for unit in chosen for folder in unit.folders}
+        folders = {folder for each in chosen for folder in each.folders}
         return cls._with_ancestors(locations, set(), folders)
 
     @classmethod
     def _with_ancestors(
-        cls, places: Iterable[str], deep: Collection[str], flat: Collection[str]
+        cls, targets: Iterable[str], deep: Collection[str], flat: Collection[str]
     ) -> "WatchPlan":
-        ancestors = {point for place in places for point in _find_ancestors(place)}
-        ancestor_parents = {os.path.dirname(point) for point in ancestors}  # noqa: PTH120
-        there = frozenset(gate for gate in ancestor_parents if os.path.isdir(gate))  # noqa: PTH112
-        plan = cls(frozenset(ancestors), there, frozenset(deep), frozenset(flat))
+        ancestors = {ancestor for target in targets for ancestor in _find_ancestors(target)}
+        parents = {os.path.dirname(ancestor) for ancestor in ancestors}  # noqa: PTH120
+        existing = frozenset(parent for parent in parents if os.path.isdir(parent))  # noqa: PTH112
+        plan = cls(frozenset(ancestors), existing, frozenset(deep), frozenset(flat))
         return replace(plan, identities=frozenset(_identities(plan.folders)))
 
     @property
     def shallow_folders(self) -> frozenset[str]:
-        """Every folder that is watched alone."""
+        """Every folder that is watched without those below it."""
         return self.flat | self.ancestor_parents
 
     @property
@@ -85,19 +84,19 @@ class WatchPlan:
         return self.shallow_folders | self.deep
 
     def filter_relevant(self, locations: Iterable[str]) -> Locations:
-        """Return those locations at which something happened that can make a difference."""
+        """Return the locations at which a change can affect the skills."""
         return frozenset(filter(self.is_relevant, locations))
 
     def is_relevant(self, location: str) -> bool:
-        """Whether what happened at `location` can make a difference."""
+        """Whether a change at `location` can affect the skills."""
         folder = os.path.dirname(location)  # noqa: PTH120
         if folder not in self.ancestor_parents or folder in self.flat or location in self.flat:
             return True
-        # In a deep folder around the gate, too, but then it is a change like any other.
+        # The parent of an ancestor may itself be in a recursively watched folder.
         return location in self.ancestors or any(_inside(location, deep) for deep in self.deep)
 
     def new_since(self, before: "WatchPlan") -> frozenset[str]:
-        """Return the folders of this plan that the one before did not watch, under this name or at all."""
+        """Return the folders that this plan watches and `before` did not, or that were replaced since."""
         served = self.deep | self.flat
         new = served - before.deep - before.flat
         new |= {path for path, *_ in self.identities - before.identities if path in served}
@@ -105,7 +104,7 @@ class WatchPlan:
         return frozenset(each for each in new if not any(_inside(each, deep) for deep in old))
 
     def without(self, locations: Locations) -> "WatchPlan":
-        """Return the plan as if these were not watched: something happened to the very folders."""
+        """Return the plan without the folders at these locations."""
         return replace(
             self,
             deep=self.deep - locations,
@@ -118,9 +117,9 @@ class WatchPlan:
 def _find_fully_listed(
     group_folders: dict[str, GroupFolder], skill_folders: dict[str, SkillFolder]
 ) -> set[str]:
-    """Return the paths below which every folder was looked into, and nothing is a link."""
-    fully_listed = {path for path, unit in skill_folders.items() if unit.entered_all}
-    # Longer paths stand deeper: what is inside is decided before what is around it.
+    """Return the paths below which every folder was entered, and nothing is a link."""
+    fully_listed = {path for path, each in skill_folders.items() if each.entered_all}
+    # Longest paths first, so that inner folders are decided before outer ones.
     for path in sorted(group_folders, key=len, reverse=True):
         if group_folders[path].entered_all and all(
             inner in fully_listed for inner in group_folders[path].inner
@@ -129,10 +128,10 @@ def _find_fully_listed(
     return fully_listed
 
 
-def _find_ancestors(place: str) -> set[str]:
-    """Return every folder and link that leads to a place, as it is named and where it really is."""
+def _find_ancestors(location: str) -> set[str]:
+    """Return every folder and link on the path to a location, both as written and with links resolved."""
     found: set[str] = set()
-    pending = [os.path.abspath(place), os.path.realpath(place)]  # noqa: PTH100
+    pending = [os.path.abspath(location), os.path.realpath(location)]  # noqa: PTH100
     while pending:
         point = pending.pop()
         if point in found or point == os.path.dirname(point):  # noqa: PTH120

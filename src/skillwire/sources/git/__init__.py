@@ -1,1 +1,1 @@
-"""Repositories: their addresses, and copies of them made with the `git` program."""
+"""Skills in git repositories, fetched with the `git` program."""

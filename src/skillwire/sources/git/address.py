@@ -1,6 +1,6 @@
 """The address of a repository: `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
 
-A repository on GitHub may also be written as its web page: `github.com/owner/repo`, with or without a scheme.
+A GitHub repository may also be written as its web address: `github.com/owner/repo`, with or without a scheme.
 """
 
 import re
@@ -15,39 +15,39 @@ from skillwire.errors import InvalidValueError
 GITHUB = "github:"
 GIT = "git+"
 TOKEN_PROTOCOLS = frozenset({"https", "http"})
-"""Protocols that carry a user and a token. With ssh, the operator's keys show who asks."""
+"""Protocols that can send a user and a token. With ssh, the operator's keys are used."""
 
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
 _FORM = (
     f"`{GITHUB}owner/repo[/path][@ref]` or `{GIT}URL[@ref][#path]`, "
     f"where the URL begins with {', '.join(f'`{protocol}://`' for protocol in _PROTOCOLS)}, "
-    "holds no `?` and no space, and a password only after the first two"
+    "has no `?` and no space, and has a password only with the first two"
 )
-_PATH_RULE = "a folder of the repository, written as `skills/writing`"
-_REF_RULE = "the name of a branch or a tag, or all digits of a commit"
+_PATH_RULE = "a folder in the repository, such as `skills/writing`"
+_REF_RULE = "the name of a branch or a tag, or the full hash of a commit"
 
 _WEB_PAGE = re.compile(r"(?:https?://)?(?:www\.)?github\.com/", re.ASCII | re.IGNORECASE)
 _TREE = re.compile(r"([^/@]+/[^/@]+)/(?:tree|blob)/([^/@]+)((?:/[^@]*)?)")
-"""How the web page of a folder or a file goes on: the repository, its branch, the path."""
+"""The rest of the web address of a folder or a file: repository, branch and path."""
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 _REPO = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _GITHUB_PARTS = re.compile(r"([^/@]*)/([^/@]*)([/@].*)?")
 _SCP_PARTS = re.compile(r"(\w[\w.-]*@\w[\w.-]*):(?!//|-)([^\s?\\]+)", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII | re.IGNORECASE)
-# A segment may begin with `@`, as in `packages/@acme/skills`; so may a tag hold one, as in `acme@1.0.0`.
+# A path segment may begin with `@`, as in `packages/@acme/skills`. A tag may contain one, as in `acme@1.0.0`.
 _BEFORE_REF = re.compile(r"(?<!/)@")
-# What `git check-ref-format` refuses; and `-`, with which an option of git's begins.
+# What `git check-ref-format` refuses, and a leading `-`, which git would take for an option.
 _BAD_REF = re.compile(r"[-/.]|.*(?:[\s~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$))|.*[/.]$|@$")
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Which repository, which folder of it, and at which commit. Who asks for it is never shown."""
+    """A folder of a repository at a ref. Its repr shows neither user nor token."""
 
     url: str
-    """What git is told to fetch. Holds no secret."""
+    """The URL that git fetches, without secrets."""
     path: str
-    """The folder, relative and with `/`; empty for all of it."""
+    """The folder, relative and with `/`; empty for the whole repository."""
     ref: str
     """A branch, a tag or a commit; empty for the default branch."""
     place: str
@@ -57,10 +57,10 @@ class Repository:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the repository that `text` names. Raises `InvalidValueError`, which repeats no secret."""
+        """Parse an address. Raises `InvalidValueError`, whose message contains no secret."""
         if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
             raise InvalidValueError(
-                "repository", _redact(text), "printable text; remove what is escaped here"
+                "repository", _redact(text), "printable text; remove the escaped characters"
             )
         if (page := _WEB_PAGE.match(text)) is not None:
             return cls._parse_github(text, _parse_web_page(text[page.end() :]))
@@ -72,12 +72,12 @@ class Repository:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the ref is a commit, so that its content can never change."""
+        """Whether the ref is a commit, whose content never changes."""
         return _COMMIT.fullmatch(self.ref) is not None
 
     @property
     def label(self) -> str:
-        """A short name: that of the folder, else that of the repository."""
+        """A short name: the name of the folder, or of the repository if there is no folder."""
         last = self.path or unquote(self.url.rstrip("/")).replace(":", "/")
         name = last.rpartition("/")[2].removesuffix(".git")
         return "skills" if name_fault(name) else name
@@ -111,7 +111,7 @@ class Repository:
 
     @classmethod
     def _parse_scp(cls, address: str) -> Self | None:
-        """Return what `git@host:owner/repo.git` means: ssh, without saying so."""
+        """Parse the short form of an ssh address, `git@host:owner/repo.git`. Return None if it is none."""
         parts = _SCP_PARTS.fullmatch(address)
         if parts is None:
             return None
@@ -120,14 +120,14 @@ class Repository:
 
     @classmethod
     def _parse_split_url(cls, address: str) -> Self | None:
-        """Return what a URL means, or None if it is not one that git may be told."""
+        """Parse a URL. Return None if it is not one that may be passed to git."""
         split = _split(address)
         if split is None or split.scheme not in _PROTOCOLS:
             return None
         who, _, host = split.netloc.rpartition("@")
         user, colon, token = who.partition(":")
         if split.scheme == "ssh" and user and not colon and not user.startswith("-"):
-            host, who = f"{user}@{host}", ""  # whom to log in as is no secret, and a part of the address
+            host, who = f"{user}@{host}", ""  # the ssh user is part of the address, and not a secret
         if who and split.scheme not in TOKEN_PROTOCOLS:
             return None
         path, ref = _split_ref(split.path)
@@ -138,7 +138,7 @@ class Repository:
 
 
 def _parse_web_page(address: str) -> str:
-    """Return `owner/repo[/path][@ref]` for what follows the host, also of the page of a folder or a skill."""
+    """Return `owner/repo[/path][@ref]` for the part after the host, also for the page of a folder or file."""
     found = _TREE.fullmatch(address.removesuffix("/"))
     if found is None:
         return address.removesuffix("/")
@@ -146,11 +146,11 @@ def _parse_web_page(address: str) -> str:
 
 
 def _split(address: str) -> SplitResult | None:
-    """Return the parts of a URL without query or space, whose host can be one."""
+    """Return the parts of a URL, or None if it has a query, a space or an invalid host."""
     try:
         split = urlsplit(address)
-        host, _ = split.hostname, split.port  # the port is judged when it is asked for
-    except ValueError:  # its message repeats the address, secrets and all
+        host, _ = split.hostname, split.port  # reading the port validates it
+    except ValueError:  # its message would repeat the address, including secrets
         return None
     if "?" in address or "\\" in address or any(character.isspace() for character in address):
         return None
@@ -160,7 +160,7 @@ def _split(address: str) -> SplitResult | None:
 
 
 def _split_ref(text: str) -> tuple[str, str | None]:
-    """Return what stands before the `@` of a ref, and the ref: None where there is no `@`."""
+    """Return the part before the `@` of a ref, and the ref, or None if there is no `@`."""
     before, *ref = _BEFORE_REF.split(text, maxsplit=1)
     return before, ref[0] if ref else None
 
@@ -181,7 +181,7 @@ def _ref(text: str | None) -> str:
 
 
 def _redact(text: str) -> str:
-    """Return an address that could not be understood, without all that may be a secret in it."""
+    """Return an invalid address without the parts that may be secret."""
     head, at, tail = text.rpartition("@")
     begin = re.match(r"(?:git\+)?(?:[A-Za-z]+:/*)?", head)
     shown = f"{begin.group() if begin else ''}…@{tail}" if at else text

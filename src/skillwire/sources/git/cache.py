@@ -1,4 +1,4 @@
-"""What is kept of one repository between runs: a clone, the folders that are served, which was the last."""
+"""The cache of one repository: a clone, the folders checked out of it, and which commit was served last."""
 
 import hashlib
 import json
@@ -14,25 +14,25 @@ from skillwire.core.atomic_write import remove_abandoned, remove_folder, replace
 from skillwire.core.file_lock import FileLock, is_in_use
 
 _PRIVATE_DIR_MODE = 0o700
-"""A private repository is nobody else's to read."""
+"""The repository may be private, so other users must not read the cache."""
 _RECORD = "last-"
 _COMMIT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LastServed:
-    """What was served last of one folder at one ref, and what before that."""
+    """The commits of one folder and ref that were served last."""
 
     ref: str
     path: str
     commit: str
     previous: str = ""
     submodules: tuple[str, ...] = ()
-    """Folders that are empty here, because they are repositories of their own."""
+    """Folders that are empty in the checkout, because they are separate repositories."""
 
     @classmethod
     def from_json(cls, content: bytes) -> Self | None:
-        """Return what was written, or None if it is not what `to_json` writes."""
+        """Parse what `to_json` wrote. Return None if it is invalid."""
         try:
             value: dict[str, str | list[str]] = json.loads(content)
         except (ValueError, RecursionError):
@@ -53,36 +53,39 @@ class LastServed:
         return json.dumps(asdict(self), indent=1).encode()
 
     def previous_commit(self, commit: str) -> str:
-        """Return which commit was served before `commit`."""
+        """Return the commit that was served before `commit`."""
         return self.previous if commit == self.commit else self.commit
 
 
 class GitCache:
-    """The folder of one repository, whatever path and ref of it are served."""
+    """The cache folder of one repository, shared by all its paths and refs."""
 
     def __init__(self, cache: Path, url: str) -> None:
         self.folder = cache / "git" / hashlib.sha256(url.encode()).hexdigest()[:32]
         self.clone = self.folder / "clone.git"
 
     def make(self) -> None:
+        """Create the folder if it does not exist."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIR_MODE)
 
     @asynccontextmanager
     async def locked(self) -> AsyncGenerator[tuple[int, ...]]:
-        """Keep every other writer waiting, in this process and in others; yield the lock.
+        """Hold the lock against other writers, in this process and in others; yield its descriptors.
 
-        A program that inherits the lock keeps it for as long as it runs, even if this process is killed.
+        A child process that inherits the descriptors holds the lock until it ends, even if this process is
+        killed.
         """
         with FileLock(self.folder / "lock", create=True) as lock:
             await lock.acquire()
             yield lock.descriptors
 
     def checkout(self, commit: str, path: str) -> Path:
-        """Return where `path` of a commit is checked out, once it is."""
+        """Return the folder for the checkout of `path` at a commit. It exists only if it is complete."""
         part = f"-{_short_hash(path)}" if path else ""
         return self.folder / f"commit-{commit}{part}"
 
     def record(self, ref: str, path: str) -> LastServed | None:
+        """Return the record of a ref and path, if there is one."""
         try:
             record = LastServed.from_json(self._record_file(ref, path).read_bytes())
         except OSError:
@@ -90,34 +93,34 @@ class GitCache:
         return record if record and (record.ref, record.path) == (ref, path) else None
 
     def write(self, record: LastServed) -> None:
-        """Remember what is served, in one step. Raises `OSError`."""
+        """Write a record atomically. Raises `OSError`."""
         replace_file(self._record_file(record.ref, record.path), record.to_json(), private=True)
 
     def stage(self) -> Path:
-        """Return a new folder for what is not complete yet. If it is left behind, `sweep` removes it."""
+        """Return a new temporary folder. If it is left behind, `sweep` removes it."""
         return temporary_folder(self.folder)
 
     def sweep(self) -> None:
-        """Remove what a killed process left behind. Only under the lock: nobody else is at work then."""
+        """Remove leftovers of killed processes. Call it only while holding the lock."""
         remove_abandoned(self.folder, seconds=0)
         for lock in self.clone.rglob("*.lock"):
             lock.unlink(missing_ok=True)
-        for half in (self.clone / "objects" / "pack").glob("tmp_*"):
-            half.unlink(missing_ok=True)
+        for partial in (self.clone / "objects" / "pack").glob("tmp_*"):
+            partial.unlink(missing_ok=True)
 
     def prune(self) -> None:
-        """Remove every checkout but those in use, and the last two of each folder and ref."""
-        kept = {
+        """Remove every checkout except those in use and the last two of each folder and ref."""
+        recorded = {
             self.checkout(commit, record.path)
             for record in self._records()
             for commit in (record.commit, record.previous)
         }
         for folder in self.folder.glob("commit-*"):
-            if folder not in kept and not is_in_use(folder):
+            if folder not in recorded and not is_in_use(folder):
                 remove_folder(folder)
 
     def clone_size(self) -> int:
-        """Return how many bytes of packed content there are, those that are arriving included."""
+        """Return the size of all pack files in bytes, including those being downloaded."""
         with suppress(FileNotFoundError), os.scandir(self.clone / "objects" / "pack") as found:
             return sum(_size(each) for each in found)
         return 0
@@ -134,7 +137,7 @@ class GitCache:
 def _size(entry: os.DirEntry[str]) -> int:
     try:
         return entry.stat().st_size
-    except FileNotFoundError:  # it got its final name meanwhile
+    except FileNotFoundError:  # renamed to its final name meanwhile
         return 0
 
 

@@ -1,4 +1,4 @@
-"""The clone on this machine: one bare, shallow repository for all folders and refs that are served of it."""
+"""The local clone: one bare, shallow repository for all folders and refs that are served from it."""
 
 import hashlib
 import os
@@ -19,9 +19,9 @@ from skillwire.sources.git.command import Git, GitError, Output
 
 _REFS = "refs/skillwire"
 _LISTING_BYTES = 512
-"""How long a line of a listing may be on average, before the listing is cut short."""
+"""Average length of a line that a listing may have before it is cut off."""
 ATTRIBUTES = "* -text -crlf -ident !eol !filter !working-tree-encoding\n"
-"""Attributes that win over those of a repository. With them, a checkout has the very bytes of the commit."""
+"""Attributes that override those of the repository, so that a checkout has the exact bytes of the commit."""
 _NO_ATTRIBUTES = ("--quiet", "--ignore-unmatch", "--", ":(top,glob,icase)**/.gitattributes")
 _TREE, _LINK, _SUBMODULE = b"040000", b"120000", b"160000"
 
@@ -33,22 +33,22 @@ class GitFolder:
     commit: str
     path: str
     tree: str
-    """What git calls its content."""
+    """The git object of its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSize:
-    """How much there is in a folder."""
+    """The size of a folder."""
 
     entries: int
     bytes: int
     submodules: tuple[str, ...]
     more: bool
-    """Whether there is more than was counted."""
+    """Whether the listing was cut off, so that the folder is larger than this."""
 
 
 class GitClone:
-    """Commands on the clone. All but `make` raise `GitError` where it is damaged."""
+    """Git commands on the local clone. All but `make` raise `GitError` if it is damaged."""
 
     def __init__(self, cache: GitCache) -> None:
         self._cache = cache
@@ -56,11 +56,11 @@ class GitClone:
 
     @staticmethod
     def ref(name: str) -> str:
-        """Return what the clone calls the commit that is served for `name`."""
+        """Return the ref in the clone for the commit that is served for `name`."""
         return f"{_REFS}/{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
     async def make(self, digits: int) -> bool:
-        """Make an empty clone for commits of so many digits; return False if one is there already."""
+        """Create an empty clone for commit hashes of so many digits. Return False if there already is one."""
         if (self._cache.clone / "HEAD").is_file():
             return False
         staged = self._cache.stage()
@@ -68,21 +68,21 @@ class GitClone:
         new = staged / "clone.git"
         options = ("--quiet", "--bare", "--template=", f"--object-format={form}")
         await self._git.run("init", *options, "--", str(new), folder=staged)
-        await anyio.to_thread.run_sync(remove_folder, self._cache.clone)  # what is left of a broken one
+        await anyio.to_thread.run_sync(remove_folder, self._cache.clone)  # leftovers of a broken clone
         new.rename(self._cache.clone)
         staged.rmdir()
         return True
 
     async def has(self, commit: str) -> bool:
-        """Whether all of a commit is here: only then does a ref point at it."""
+        """Whether a commit was fetched completely: only then does a ref point at it."""
         return bool((await self._run("for-each-ref", f"--points-at={commit}", _REFS)).text)
 
     async def keep(self, ref: str, commit: str) -> None:
-        """Let `ref` point at a commit that is here."""
+        """Point `ref` at a commit that was fetched."""
         await self._run("update-ref", ref, commit)
 
     async def commit(self, ref: str) -> str | None:
-        """Return the commit that a ref, or the name of a commit, points at; None if it is no commit."""
+        """Return the commit of a ref or of a commit hash, or None if there is no such commit."""
         try:
             return (await self._run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")).text
         except GitError as error:
@@ -91,14 +91,14 @@ class GitClone:
             return None
 
     async def forget(self, prefix: str) -> None:
-        """Remove the refs below `prefix`, so that what only they hold can be thrown away."""
+        """Delete the refs below `prefix`, so that `tidy` can delete commits that only they refer to."""
         for ref in (await self._run("for-each-ref", "--format=%(refname)", prefix)).text.splitlines():
             await self._run("update-ref", "-d", ref)
 
     async def folder(self, commit: str, path: str) -> GitFolder:
-        """Return a folder of a commit. Raises `SourceError` if there is none of that path.
+        """Return a folder of a commit. Raises `SourceError` if there is none at that path.
 
-        Links are not followed: git knows them as files, and they could lead anywhere.
+        Links are not followed, because they could lead anywhere.
         """
         if not path:
             return GitFolder(commit, path, commit)
@@ -109,16 +109,17 @@ class GitClone:
         mode, _, tree = line.partition(b"\t")[0].split(b" ")
         if mode != _TREE:
             what = {_LINK: "a link", _SUBMODULE: "a submodule"}.get(mode, "a file")
-            raise SourceError(f"{quoted(path)} is {what} in the repository; name a folder of its own")
+            raise SourceError(f"{quoted(path)} is {what} in the repository; name a folder instead")
         return GitFolder(commit, path, tree.decode())
 
     async def measure(self, folder: GitFolder, limits: Limits) -> FolderSize:
-        """Return how much a folder holds, without checking it out."""
-        most = _LISTING_BYTES * (limits.entries + 1)
-        listing = await self._run("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", folder.tree, most=most)
+        """Return the size of a folder without checking it out."""
+        max_bytes = _LISTING_BYTES * (limits.entries + 1)
+        options = ("-r", "-t", "-l", "-z", "--full-tree")
+        listing = await self._run("ls-tree", *options, folder.tree, most=max_bytes)
         entries = size = 0
         submodules: list[str] = []
-        for line in _lines(listing.content):  # one at a time: there may be ten times as many as are allowed
+        for line in _lines(listing.content):  # not split at once: there may be ten times as many as allowed
             head, _, name = line.partition(b"\t")
             mode, _, _, length = head.split()
             entries += 1
@@ -128,10 +129,10 @@ class GitClone:
         return FolderSize(entries, size, tuple(submodules), more=listing.cut)
 
     async def check_out(self, folder: GitFolder, target: Path, measure: FolderSize) -> None:
-        """Write the files of a folder below `target`, which is there only when it is complete.
+        """Write the files of a folder below `target`, which is created only when it is complete.
 
-        No settings and no attributes of a repository count: no filter runs, and every file has the bytes of
-        the commit. Raises `SourceError` if git writes more than was measured all the same.
+        Settings and attributes of the repository are ignored: no filter runs, and every file has the bytes of
+        the commit. Raises `SourceError` if git still writes more than was measured.
         """
         staged = self._cache.stage()
         tree = staged / "tree"
@@ -140,7 +141,7 @@ class GitClone:
         variables = {"GIT_INDEX_FILE": str(staged / "index"), "GIT_WORK_TREE": str(tree)}
         prefix = (f"--prefix={folder.path}/",) if folder.path else ()
         await self._run("read-tree", *prefix, folder.tree, variables=variables)
-        # Attributes are patterns that git may need for ever to match. These files are never served.
+        # Matching the patterns in `.gitattributes` can take git forever. These files are never served.
         await self._run("rm", "--cached", "-r", "-f", *_NO_ATTRIBUTES, folder=tree, variables=variables)
         entries = measure.entries + len(Path(folder.path).parts)
 
@@ -158,8 +159,8 @@ class GitClone:
         if written.cut or await anyio.to_thread.run_sync(is_over_limit):
             await anyio.to_thread.run_sync(shutil.rmtree, staged)
             raise SourceError(
-                f"git wrote more than the {measure.bytes:,} bytes that commit `{folder.commit}` holds; "
-                "its files are removed again, and nothing of them is served"
+                f"git wrote more than the {measure.bytes:,} bytes of commit `{folder.commit}`; "
+                "the files were removed, and none of them is served"
             )
         tree.rename(target)
         await anyio.to_thread.run_sync(shutil.rmtree, staged)
@@ -170,7 +171,7 @@ class GitClone:
         (information / "attributes").write_text(ATTRIBUTES)
 
     async def tidy(self) -> None:
-        """Throw away what no ref holds any more, once there is enough of it."""
+        """Delete objects that no ref needs, once there are enough of them."""
         await self._run("gc", "--auto", "--quiet")
 
     async def _run(
@@ -192,7 +193,7 @@ class GitClone:
 
 
 def _lines(content: bytes) -> Iterator[bytes]:
-    """Yield the lines of a listing. What is behind the last zero byte was cut off."""
+    """Yield the lines of a listing, which end in zero bytes. An incomplete last line is dropped."""
     start = 0
     while (end := content.find(b"\0", start)) >= 0:
         yield content[start:end]
@@ -200,7 +201,7 @@ def _lines(content: bytes) -> Iterator[bytes]:
 
 
 def _exceeds(root: str, entries: int, size: int) -> bool:
-    """Whether more files and folders are below `root`, or more bytes in them. Stops once that is known."""
+    """Whether there are more than `entries` files and folders or `size` bytes below `root`."""
     pending = [root]
     while pending:
         with suppress(FileNotFoundError), os.scandir(pending.pop()) as found:

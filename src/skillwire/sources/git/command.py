@@ -1,4 +1,4 @@
-"""Run `git` with safe settings: it never prompts, never repeats a secret, and always ends."""
+"""Run `git` with safe settings: it never prompts, never prints a secret, and always ends."""
 
 import math
 import os
@@ -23,33 +23,33 @@ from skillwire.safe_text import MAX_SHOWN_CHARACTERS, escape_invisible
 from skillwire.sources.folder.files import raise_if_exhausted
 
 MAX_MEMORY = 512 * 1024 * 1024
-"""Bytes that git may take at once, for one object. Git packs no larger object as a delta of another."""
+"""Bytes that git may allocate at once, for one object. Git does not store larger objects as deltas."""
 
 _SETTINGS: Mapping[str, str] = {
-    # nothing of anybody's runs
+    # run no hooks, helpers or filters
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.attributesFile": os.devnull,
     "protocol.ext.allow": "never",
     "submodule.recurse": "false",
     "fetch.recurseSubmodules": "false",
-    # nobody is asked
+    # never prompt
     "core.askPass": "",
     "credential.interactive": "false",
-    # what arrives is sound; the faults that old tools left in good repositories are forgiven
+    # check every object that arrives; ignore the harmless faults of old tools
     "fetch.fsckObjects": "true",
-    "fetch.unpackLimit": "1",  # it arrives as one file, whose growth can be watched
-    "core.bigFileThreshold": "16m",  # what is larger is streamed, and never held in memory
+    "fetch.unpackLimit": "1",  # one pack file, whose size can be watched
+    "core.bigFileThreshold": "16m",  # larger files are streamed and never loaded into memory
     "fetch.fsck.zeroPaddedFilemode": "ignore",
     "fetch.fsck.missingSpaceBeforeDate": "ignore",
     "fetch.fsck.badTimezone": "ignore",
     "core.protectHFS": "true",
     "core.protectNTFS": "true",
-    # after a redirect git sends its extra headers, and so the token, to the new host: it follows none
+    # after a redirect git would send its extra headers, and so the token, to the new host
     "http.followRedirects": "false",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "30",
-    # the same bytes on every machine, and work only when it is asked for
+    # the same bytes on every machine, and no background work
     "core.autocrlf": "false",
     "core.eol": "lf",
     "maintenance.auto": "false",
@@ -64,31 +64,31 @@ _ENVIRONMENT: Mapping[str, str] = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_TERMINAL_PROMPT": "0",
-    "LC_ALL": "C",  # its messages are read by this program
+    "LC_ALL": "C",  # messages in English, because they are parsed here
     "SSH_ASKPASS_REQUIRE": "never",
 }
 _WITHOUT_USER_CONFIG: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _PASSED_VARIABLES = ("GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
-"""Variables by which an operator says how to reach the network. No other of git's is passed on."""
+"""Prefixes of the `GIT_` variables that are passed on: those by which an operator configures the network."""
 _OVERRIDING_VARIABLE = "GIT_CONFIG_PARAMETERS"
-"""Settings that would win over ours."""
+"""Contains settings that would override ours."""
 _SHORTEST_SECRET_USER = 4
-"""A shorter user is no token, and cutting it out would make a riddle of a message."""
+"""A shorter user name is not a token, and removing it would make messages unreadable."""
 
 if sys.platform == "linux":
     import resource
 
 MIN_VERSION = (2, 32)
-"""The first git that takes its settings, and so a token, from the environment."""
+"""The first version of git that reads settings, and so a token, from the environment."""
 LOCAL_SECONDS = 120.0
-"""How long git may work on this machine alone."""
+"""Timeout of git commands that do not use the network."""
 MAX_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
-"""Bytes of memory that one process of git may take, on Linux."""
+"""Bytes of memory that one git process may use, on Linux."""
 _MAX_OUTPUT = 1024 * 1024
 _MAX_STDERR = 64 * 1024
 _POLL_SECONDS = 0.1
 _POLL_SHARE = 5
-"""How many times longer than a look the pause after it is."""
+"""The pause after a check is at least this many times as long as the check."""
 _PREFIX = re.compile(r"^(?:fatal|error|remote): *")
 _NOISE = re.compile(r"warning:|hint:|From |Please make sure you have|and the repository exists")
 _USER_INFO = re.compile(r"//[^/\s@]*@")
@@ -96,7 +96,7 @@ _USER_INFO = re.compile(r"//[^/\s@]*@")
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who asks, at one origin: no other host hears of it."""
+    """Credentials for one origin. They are sent to no other host."""
 
     origin: str
     user: str = field(repr=False)
@@ -104,15 +104,15 @@ class Login:
 
     @property
     def setting(self) -> tuple[str, str]:
-        """The setting by which git shows it."""
+        """The git setting that sends the credentials."""
         return f"http.{self.origin}/.extraHeader", f"Authorization: Basic {self._pair}"
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every spelling that must not be repeated, longest first."""
+        """Every form of the credentials that must not appear in messages, longest first."""
         user = self.user if len(self.user) >= _SHORTEST_SECRET_USER else ""
-        spellings = {self._pair, self.token, quote(self.token, safe=""), user, quote(user, safe="")}
-        return tuple(sorted(filter(None, spellings), key=len, reverse=True))
+        forms = {self._pair, self.token, quote(self.token, safe=""), user, quote(user, safe="")}
+        return tuple(sorted(filter(None, forms), key=len, reverse=True))
 
     @property
     def _pair(self) -> str:
@@ -120,10 +120,10 @@ class Login:
 
 
 def local_environment() -> dict[str, str]:
-    """Return the environment for work on this machine: no settings count but ours."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    """Return the environment for local commands. Settings of the user and the system are ignored."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {
-        **kept,
+        **inherited,
         **_ENVIRONMENT,
         **_memory(),
         **_WITHOUT_USER_CONFIG,
@@ -132,17 +132,17 @@ def local_environment() -> dict[str, str]:
 
 
 def network_environment(login: Login | None) -> dict[str, str]:
-    """Return the environment for the network: the operator's proxies, keys and helpers count too."""
-    kept = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
-    if "GIT_SSH_COMMAND" not in kept and "GIT_SSH" not in kept:
-        kept["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
-    there = kept.get("GIT_CONFIG_COUNT", "")
+    """Return the environment for network commands. Proxies, keys and helpers of the operator are used."""
+    inherited = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
+    if "GIT_SSH_COMMAND" not in inherited and "GIT_SSH" not in inherited:
+        inherited["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
+    count = inherited.get("GIT_CONFIG_COUNT", "")
     settings = (*_SETTINGS.items(), *((login.setting,) if login else ()))
     return {
-        **kept,
+        **inherited,
         **_ENVIRONMENT,
         **_memory(),
-        **_to_config_variables(settings, first=int(there) if there.isdecimal() else 0),
+        **_to_config_variables(settings, first=int(count) if count.isdecimal() else 0),
     }
 
 
@@ -157,7 +157,7 @@ def _is_passed_on(name: str) -> bool:
 
 
 def _to_config_variables(settings: Iterable[tuple[str, str]], first: int) -> dict[str, str]:
-    """Return settings as git reads them from the environment, after the `first` that are there already."""
+    """Return settings as environment variables for git, numbered from `first` on."""
     numbered = dict(enumerate(settings, start=first))
     keys = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered.items()}
     values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered.items()}
@@ -165,26 +165,27 @@ def _to_config_variables(settings: Iterable[tuple[str, str]], first: int) -> dic
 
 
 class GitError(SourceError):
-    """Git said no."""
+    """A git command failed."""
 
-    def __init__(self, told: str, stderr_text: str) -> None:
-        self.told = told
-        """Its reason, fit to be shown."""
+    def __init__(self, reason: str, stderr_text: str) -> None:
+        self.reason = reason
+        """The reason, safe to show."""
         self.stderr_text = stderr_text
-        """All that it said, without secrets; to look things up in."""
-        super().__init__(f"git failed: {told}")
+        """Everything it wrote to stderr, without secrets."""
+        super().__init__(f"git failed: {reason}")
 
 
 class GitTimeoutError(SourceError):
-    """Git did not end in time, and was ended."""
+    """A git command took too long and was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What git wrote, and whether it was ended because that was too much."""
+    """The output of a git command."""
 
     content: bytes
     cut: bool
+    """Whether git was killed because it exceeded a limit."""
 
     @property
     def text(self) -> str:
@@ -193,19 +194,19 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """One way of starting git. Never through a shell, and never with a secret among the arguments."""
+    """Runs git commands in one environment. Never through a shell, and never with a secret in an argument."""
 
     environment: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def local(cls) -> Self:
-        """Return git for work on this machine."""
+        """Return git for local commands."""
         return cls(local_environment())
 
     @classmethod
     def network(cls, login: Login | None) -> Self:
-        """Return git for talking to a server."""
+        """Return git for commands that use the network."""
         return cls(network_environment(login), login.secrets if login else ())
 
     async def run(
@@ -218,10 +219,10 @@ class Git:
         is_over_limit: Callable[[], bool] | None = None,
         inherit: Sequence[int] = (),
     ) -> Output:
-        """Run git in `folder`. Raises `GitError` if it fails, `GitTimeoutError` if it does not end.
+        """Run git in `folder`. Raises `GitError` if it fails, `GitTimeoutError` after `seconds`.
 
-        Git and every program that it started are killed when it writes more than `most`, when `is_over_limit`
-        says so, and when the caller is cancelled.
+        Git and every process that it started are killed when it writes more than `most` bytes, when
+        `is_over_limit` returns true, and when the caller is cancelled.
         """
         process = await self._start(arguments, folder, {**self.environment, **(variables or {})}, inherit)
         _limit(process.pid, seconds)
@@ -241,11 +242,11 @@ class Git:
 
     async def check_version(self, folder: Path) -> None:
         """Raise `SourceError` if git is too old."""
-        told = (await self.run("version", folder=folder)).text
-        found = re.search(r"(\d+)\.(\d+)", told)
+        version = (await self.run("version", folder=folder)).text
+        found = re.search(r"(\d+)\.(\d+)", version)
         if found is not None and (int(found[1]), int(found[2])) < MIN_VERSION:
-            wanted = ".".join(map(str, MIN_VERSION))
-            raise SourceError(f"git {found.group()} is too old; install git {wanted} or newer")
+            required = ".".join(map(str, MIN_VERSION))
+            raise SourceError(f"git {found.group()} is too old; install git {required} or newer")
 
     async def _start(
         self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], inherit: Sequence[int]
@@ -256,18 +257,18 @@ class Git:
                 stdin=subprocess.DEVNULL,
                 cwd=folder,
                 env=environment,
-                start_new_session=True,  # no terminal to ask at, and one group that can be ended as a whole
+                start_new_session=True,  # no terminal for prompts, and one process group to kill
                 pass_fds=inherit,
             )
         except OSError as error:
             raise_if_exhausted(error)
             reason = (error.strerror or type(error).__name__).lower()
-            hint = "install git, and see that it is on the `PATH`"
+            hint = "install git, and make sure that it is on the `PATH`"
             raise SourceError(f"`git` cannot be started: {reason}; {hint}") from error
         return process
 
     def _redact(self, stderr_text: bytearray, folder: Path) -> str:
-        """Return what git said, without secrets and without where things are on this machine."""
+        """Return the messages of git without secrets and without local paths."""
         text = stderr_text.decode(errors="replace").replace(str(folder), "…")
         for secret in self.secrets:
             text = text.replace(secret, "…")
@@ -275,7 +276,7 @@ class Git:
 
 
 class _Run:
-    """A process that runs: what it wrote so far, and how to end it."""
+    """A running process: its output so far, and how to kill it."""
 
     def __init__(self, process: Process, most: int, is_over_limit: Callable[[], bool] | None) -> None:
         self.output = bytearray()
@@ -286,26 +287,26 @@ class _Run:
         self._is_over_limit = is_over_limit
 
     async def end(self) -> int:
-        """Wait for the end; return the exit code."""
+        """Wait until the process ends. Return its exit code."""
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        async with anyio.create_task_group() as looking:
+        async with anyio.create_task_group() as polling:
             if self._is_over_limit is not None:
-                looking.start_soon(self._poll_limit, self._is_over_limit)
+                polling.start_soon(self._poll_limit, self._is_over_limit)
             async with anyio.create_task_group() as reading:
                 reading.start_soon(self._collect_stderr, self._process.stderr)
                 await self._collect(self._process.stdout)
-            looking.cancel_scope.cancel()
+            polling.cancel_scope.cancel()
         return await self._process.wait()
 
     def kill(self) -> None:
-        """End the process and all that it started, if it has not ended."""
+        """Kill the process and everything it started, unless it has ended."""
         if self._process.returncode is not None:
             return
         if sys.platform == "win32":
             self._process.kill()
             return
-        # macOS refuses to signal a group that has ended and that no one has waited for yet.
+        # macOS refuses to signal a group that has ended but was not waited for.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -322,7 +323,7 @@ class _Run:
             del self.stderr_text[:-_MAX_STDERR]
 
     async def _poll_limit(self, is_over_limit: Callable[[], bool]) -> None:
-        """Ask again and again, outside the event loop. A question that takes long is asked less often."""
+        """Check the limit in a thread until it is exceeded. A slow check runs less often."""
         started = anyio.current_time()
         while not await anyio.to_thread.run_sync(is_over_limit):
             await anyio.sleep(max(_POLL_SECONDS, _POLL_SHARE * (anyio.current_time() - started)))
@@ -335,19 +336,20 @@ class _Run:
 
 
 def _limit(process: int, seconds: float) -> None:
-    """Bound what a process, and all that it starts, takes in memory: a small pack may expand to anything.
+    """Limit memory and CPU time of a process and everything it starts. Only on Linux.
 
-    So it is with time: if this program is killed, nobody else ends git, and an attribute of a repository can
-    keep it busy for ever. Elsewhere than on Linux, only `GIT_ALLOC_LIMIT` bounds each piece of memory.
+    A small pack can expand to any size. And if this program is killed, nothing else stops git, which an
+    attribute of a repository can keep busy forever. On other systems, only `GIT_ALLOC_LIMIT` limits each
+    allocation.
     """
     if sys.platform == "linux":
-        most = math.ceil(seconds) * (os.cpu_count() or 1)  # of all threads together
-        for kind, limit in ((resource.RLIMIT_DATA, MAX_PROCESS_MEMORY), (resource.RLIMIT_CPU, most)):
-            with suppress(OSError, ValueError):  # it has ended, or has less already
+        cpu_seconds = math.ceil(seconds) * (os.cpu_count() or 1)  # of all threads together
+        for kind, limit in ((resource.RLIMIT_DATA, MAX_PROCESS_MEMORY), (resource.RLIMIT_CPU, cpu_seconds)):
+            with suppress(OSError, ValueError):  # it has ended, or already has a lower limit
                 resource.prlimit(process, kind, (limit, limit))
 
 
 def _reason(stderr_text: str) -> str:
     lines = (line.strip() for line in stderr_text.splitlines())
-    told = [_PREFIX.sub("", line).rstrip(".") for line in lines if line and not _NOISE.match(line)]
-    return escape_invisible("; ".join(told), MAX_SHOWN_CHARACTERS)
+    reasons = [_PREFIX.sub("", line).rstrip(".") for line in lines if line and not _NOISE.match(line)]
+    return escape_invisible("; ".join(reasons), MAX_SHOWN_CHARACTERS)

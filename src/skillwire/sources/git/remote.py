@@ -1,4 +1,4 @@
-"""The server's side of a repository: what it has, and bringing it here."""
+"""A repository on its server: look up refs and fetch commits."""
 
 import re
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from skillwire.sources.git.address import TOKEN_PROTOCOLS, Repository
 from skillwire.sources.git.command import Git, GitError, GitTimeoutError, Login, Output
 
 ASK_SECONDS = 30.0
-"""How long a server may take to say what it has."""
+"""Timeout for listing the refs of a server."""
 FETCH_SECONDS = 300.0
-"""How long a server may take to hand it over."""
+"""Timeout for a fetch."""
 
 _ANY_USER = "x-access-token"
-"""Servers that take a token as a password do not look at the user; this one is GitHub's."""
+"""User name for a token. GitHub documents this one; other servers ignore the user."""
 _MAX_REDIRECTS = 3
 _INFO = "/info/refs?service=git-upload-pack"
-"""What git asks for first, below the address of the repository."""
+"""The first request of git, below the URL of the repository."""
 _REDIRECTED = re.compile(r"returned error: 30[12378]")
 _LOCATION = re.compile(r"<= Recv header: location: *(\S+)", re.IGNORECASE)
 _SHOW_HEADERS = {"GIT_TRACE_CURL": "1", "GIT_TRACE_CURL_NO_DATA": "1", "GIT_TRACE_REDACT": "1"}
@@ -33,7 +33,7 @@ _NOT_THERE = re.compile(r"repository .* not found|does not appear to be a git re
 
 @dataclass(frozen=True, slots=True)
 class RemoteRef:
-    """What the server calls a commit, and which commit that is at this moment."""
+    """A ref on the server, and the commit it points at now."""
 
     name: str
     commit: str
@@ -50,9 +50,12 @@ class GitRemote:
         self._with_token = repository.protocol in TOKEN_PROTOCOLS
 
     async def tip(self, ref: str, folder: Path) -> RemoteRef:
-        """Return what `ref` is now: the default branch if it is empty. A branch wins over a tag."""
+        """Return the commit of `ref` now, or of the default branch if it is empty. A branch precedes a tag.
+
+        Raises `SourceError` if there is no such ref.
+        """
         names = _candidate_refs(ref)
-        peeled = (f"{name}^{{}}" for name in names)  # what a tag points at, where it is an object of its own
+        peeled = (f"{name}^{{}}" for name in names)  # the commit of an annotated tag
         commits = await self._list_refs((*names, *peeled), folder)
         for name in names:
             if name in commits:
@@ -62,7 +65,7 @@ class GitRemote:
         raise SourceError(f"{quoted(self._named)} has no default branch; name one, as in `@main`")
 
     async def check_reachable(self, folder: Path) -> None:
-        """Raise if the server is not there, or does not want us."""
+        """Raise `SourceError` if the server does not answer or refuses access."""
         await self._list_refs(("HEAD",), folder)
 
     async def fetch(
@@ -73,12 +76,12 @@ class GitRemote:
         is_over_limit: Callable[[], bool],
         whole: bool = False,
     ) -> bool:
-        """Bring what `specs` name into a bare repository; return False if that was too much.
+        """Fetch `specs` into a bare repository. Return False if they exceed the limit.
 
-        Only the newest commit of each, unless it is to be the `whole` history. Raises `GitError` where the
-        server has no such thing, or does not hand it out.
+        Only the newest commit of each is fetched, or the `whole` history. Raises `GitError` if the server
+        does not have it, or refuses to send it.
         """
-        depth = "2147483647" if whole else "1"  # git's number for all of it
+        depth = "2147483647" if whole else "1"  # git's value for infinite depth
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", f"--depth={depth}")
         output = await self._ask(
             "fetch",
@@ -95,21 +98,21 @@ class GitRemote:
         return SourceError(f"{quoted(self._named)} has no branch, tag or commit {quoted(ref)}{_short(ref)}")
 
     def translate_error(self, error: GitError) -> SourceError:
-        """Return what git's refusal means, in words of ours."""
+        """Return an error that explains why git failed."""
         name = quoted(self._named)
         if _LOGIN_REQUIRED.search(error.stderr_text):
             if self._token or self._user:
                 return SourceError(
                     f"{name} does not accept the token; check that it may read this repository"
                 )
-            return SourceError(f"{name} asks for a token: it is private, or does not exist")
+            return SourceError(f"{name} requires a token: it is private, or does not exist")
         if _NOT_THERE.search(error.stderr_text):
-            return SourceError(f"{name} does not exist, or needs a token to be seen")
-        return SourceError(f"{name} cannot be fetched: {error.told}")
+            return SourceError(f"{name} does not exist, or requires a token")
+        return SourceError(f"{name} cannot be fetched: {error.reason}")
 
     async def _list_refs(self, names: tuple[str, ...], folder: Path) -> dict[str, str]:
-        """Return which commits the server has under these names."""
-        self._url = self._named  # whatever it redirected to before
+        """Return the commits of the refs with these names that the server has."""
+        self._url = self._named  # forget an earlier redirect
         listing = await self._ask("ls-remote", names=names, folder=folder)
         lines = (line.partition("\t") for line in listing.text.splitlines())
         return {name: commit for commit, _, name in lines}
@@ -124,7 +127,7 @@ class GitRemote:
         is_over_limit: Callable[[], bool] | None = None,
         seconds: float = ASK_SECONDS,
     ) -> Output:
-        """Run a command that talks to the server, where the repository is now."""
+        """Run a command that contacts the server, following redirects on the same host."""
         for _ in range(_MAX_REDIRECTS):
             git = Git.network(self._login())
             arguments = (f"--git-dir={folder}", command, *options, "--", self._url, *names)
@@ -139,20 +142,20 @@ class GitRemote:
                 if not _REDIRECTED.search(error.stderr_text):
                     raise
             self._url = await self._find_redirect(git, folder)
-        raise SourceError(f"{quoted(self._named)} redirects again and again; write the address it ends at")
+        raise SourceError(f"{quoted(self._named)} redirects too many times; write the final address instead")
 
     async def _find_redirect(self, git: Git, folder: Path) -> str:
-        """Return where the server redirects to. Raises `SourceError` unless that is the same host."""
+        """Return the target of the redirect. Raises `SourceError` unless it is on the same host."""
         arguments = (f"--git-dir={folder}", "ls-remote", "--", self._url, "HEAD")
         try:
             await git.run(*arguments, folder=folder, seconds=ASK_SECONDS, variables=_SHOW_HEADERS)
         except GitError as error:
             found = _LOCATION.findall(error.stderr_text)
         else:
-            return self._url  # it changed its mind
+            return self._url  # it no longer redirects
         moved = _parse_redirect(self._url, found[-1]) if found else None
         if moved is None:
-            raise SourceError(f"{quoted(self._named)} redirects to what is no repository")
+            raise SourceError(f"{quoted(self._named)} redirects to something that is not a repository")
         old, new = urlsplit(self._url), urlsplit(moved.url)
         upgraded = (old.scheme, new.scheme, old.port, new.port) == ("http", "https", None, None)
         if old.hostname == new.hostname and (upgraded or _origin(self._url) == _origin(moved.url)):
@@ -162,17 +165,17 @@ class GitRemote:
         )
 
     def _login(self) -> Login | None:
-        """Return who asks, if somebody does. Raises `SourceError` where everybody could overhear it."""
+        """Return the credentials, if any. Raises `SourceError` if they would be sent unencrypted."""
         if not self._with_token or not (self._user or self._token):
             return None
         split = urlsplit(self._url)
         if split.scheme == "http" and not _is_loopback(split.hostname or ""):
-            raise SourceError(f"{quoted(self._named)} would carry the token in the clear; write `https://`")
+            raise SourceError(f"{quoted(self._named)} would send the token unencrypted; write `https://`")
         return Login(_origin(self._url), self._user or _ANY_USER, self._token)
 
 
 def _parse_redirect(url: str, location: str) -> Repository | None:
-    """Return the repository that a redirect of git's first question leads to."""
+    """Return the repository that a redirect of git's first request leads to."""
     target = urljoin(url + _INFO, location)
     try:
         return Repository.parse(f"git+{target.removesuffix(_INFO)}") if target.endswith(_INFO) else None
@@ -181,7 +184,7 @@ def _parse_redirect(url: str, location: str) -> Repository | None:
 
 
 def _candidate_refs(ref: str) -> tuple[str, ...]:
-    """Return what a server may call `ref`, the best first."""
+    """Return the full names that `ref` may have on the server, the preferred one first."""
     if ref in {"", "HEAD"}:
         return ("HEAD",)
     return (ref,) if ref.startswith("refs/") else (f"refs/heads/{ref}", f"refs/tags/{ref}")
@@ -189,7 +192,7 @@ def _candidate_refs(ref: str) -> tuple[str, ...]:
 
 def _short(ref: str) -> str:
     hexadecimal = re.fullmatch(r"[0-9a-fA-F]{7,63}", ref) is not None
-    return "; a commit is written with all its digits" if hexadecimal and len(ref) != 40 else ""
+    return "; write the full hash of a commit" if hexadecimal and len(ref) != 40 else ""
 
 
 def _origin(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Skills of a git repository: a folder of it, at a branch, a tag or a commit."""
+"""`GitSource`: the skills in a folder of a git repository, at a branch, a tag or a commit."""
 
 import os
 from contextlib import suppress
@@ -21,9 +21,9 @@ from skillwire.sources.git.command import Git, GitError
 from skillwire.sources.git.remote import FETCH_SECONDS, GitRemote, RemoteRef
 
 MAX_BYTES = 1024 * 1024 * 1024
-"""Bytes that are fetched, and bytes that are checked out, of one repository."""
+"""Limit for the bytes fetched from one repository, and for the bytes checked out."""
 _ALL = "refs/skillwire-all"
-"""Where the whole history goes while a commit is looked for."""
+"""Refs of the whole history, while it is searched for a commit."""
 
 
 class GitSource(FetchedSource):
@@ -40,22 +40,23 @@ class GitSource(FetchedSource):
         every: float = POLL_SECONDS,
         live: bool = False,
     ) -> None:
-        """Take a repository as `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
+        """Serve a repository, written as `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
 
-        The clone goes into `cache`, or the platform's cache folder. With `live`, the last good copy is served
-        at once, and the newest when it is fetched. Raises `InvalidValueError`.
+        It is cloned into `cache`, or into the platform's cache folder, and fetched again after `every`
+        seconds. With `live`, the last good snapshot is served at once, and the newest when it is fetched.
+        Raises `InvalidValueError`, and `PlatformError` on Windows.
         """
         address = Repository.parse(repository)
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
-        mirror = GitFetcher(address, folder, token, limits=limits)
-        super().__init__(mirror, label=label or address.label, limits=limits, every=every, live=live)
+        fetcher = GitFetcher(address, folder, token, limits=limits)
+        super().__init__(fetcher, label=label or address.label, limits=limits, every=every, live=live)
 
 
 class GitFetcher(Fetcher):
-    """Copies of a folder of a repository, made by the program `git`.
+    """Fetches snapshots of one folder of a repository with the program `git`.
 
-    Mirrors of one repository share a clone below `cache`, and may work at the same time. The token is told to
-    the repository's own host and to nobody else, and is written nowhere.
+    Fetchers of one repository share a clone below `cache`, and may run at the same time. The token is sent
+    only to the host of the repository, and is never written to disk.
     """
 
     def __init__(
@@ -65,16 +66,16 @@ class GitFetcher(Fetcher):
         token: str | None = None,
         *,
         limits: Limits | None = None,
-        most_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self.place = repository.place
         self._repository = repository
         self._limits = limits or Limits()
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._cache = GitCache(cache.absolute(), repository.url)
         self._remote = GitRemote(repository, token)
         self._usable = False
-        self._copy: Snapshot | None = None
+        self._snapshot: Snapshot | None = None
 
     def last(self) -> Snapshot | None:
         record = self._cache.record(self._repository.ref, self._repository.path)
@@ -83,104 +84,107 @@ class GitFetcher(Fetcher):
         root = self._root(record.commit)
         left_out = tuple(map(_submodule_problem, record.submodules))
         folder = self._cache.checkout(record.commit, self._repository.path)
-        copy = Snapshot(root, record.commit, left_out, folder)
-        if copy != self._copy:
-            self._copy = copy
-        return self._copy if root.is_dir() else None
+        snapshot = Snapshot(root, record.commit, left_out, folder)
+        if snapshot != self._snapshot:
+            self._snapshot = snapshot
+        return self._snapshot if root.is_dir() else None
 
     async def fetch(self) -> Snapshot:
         if self._repository.is_pinned and (last := self.last()) is not None:
-            return last  # exactly that commit, for ever: there is nothing to ask
+            return last  # a commit never changes, so there is nothing to fetch
         try:
             return await self._fetch()
         except GitError as error:
             raise self._remote.translate_error(error) from error
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
-            raise SourceError(f"the folder for copies cannot be written: {reason}") from error
+            raise SourceError(f"the cache folder cannot be written: {reason}") from error
 
     async def _fetch(self) -> Snapshot:
         self._cache.make()
         if not self._usable:
             await Git.local().check_version(self._cache.folder)
             self._usable = True
-        wanted = await self._resolve_ref()
-        if (last := self.last()) is not None and last.version == wanted.commit:
+        remote_ref = await self._resolve_ref()
+        if (last := self.last()) is not None and last.version == remote_ref.commit:
             return last
         try:
             with anyio.fail_after(FETCH_SECONDS) as waiting:
                 async with self._cache.locked() as lock:
                     waiting.deadline = float("inf")
-                    await self._fetch_and_check_out(wanted, lock)
+                    await self._fetch_and_check_out(remote_ref, lock)
         except TimeoutError:
             raise SourceError(
                 f"another process has been fetching {quoted(self.place)} for too long"
             ) from None
-        copy = self.last()
-        assert copy is not None, "it was recorded a moment ago"
-        return copy
+        snapshot = self.last()
+        assert snapshot is not None, "it was recorded a moment ago"
+        return snapshot
 
     async def _resolve_ref(self) -> RemoteRef:
-        """Ask the server what is to be served now."""
+        """Ask the server for the commit to serve."""
         ref = self._repository.ref
         if not self._repository.is_pinned:
             return await self._remote.tip(ref, self._cache.folder)
         await self._remote.check_reachable(self._cache.folder)
         return RemoteRef(ref, ref)
 
-    async def _fetch_and_check_out(self, wanted: RemoteRef, lock: tuple[int, ...]) -> None:
-        """Fetch, check out and record; from scratch if the clone turns out to be damaged."""
+    async def _fetch_and_check_out(self, remote_ref: RemoteRef, lock: tuple[int, ...]) -> None:
+        """Fetch, check out and record the commit. If the clone is damaged, start with a new one."""
         await anyio.to_thread.run_sync(self._cache.sweep)
         clone = GitClone(self._cache)
-        new = await clone.make(len(wanted.commit))
+        new = await clone.make(len(remote_ref.commit))
         try:
-            await self._update(clone, wanted, lock)
+            await self._update(clone, remote_ref, lock)
         except GitError:
             if new:
                 raise
             await anyio.to_thread.run_sync(remove_folder, self._cache.clone)
-            await clone.make(len(wanted.commit))
-            await self._update(clone, wanted, lock)
+            await clone.make(len(remote_ref.commit))
+            await self._update(clone, remote_ref, lock)
 
-    async def _update(self, clone: GitClone, wanted: RemoteRef, lock: tuple[int, ...]) -> None:
-        commit = await self._fetch_commit(clone, wanted, lock)
+    async def _update(self, clone: GitClone, remote_ref: RemoteRef, lock: tuple[int, ...]) -> None:
+        commit = await self._fetch_commit(clone, remote_ref, lock)
         folder = await clone.folder(commit, self._repository.path)
         measure = await clone.measure(folder, self._limits)
-        if measure.more or measure.entries > self._limits.entries or measure.bytes > self._most_bytes:
-            many = f"{'more than ' if measure.more else ''}{measure.entries:,} files and folders"
-            most = f"{self._limits.entries:,} and {self._most_bytes:,} bytes"
-            held = f"{quoted(self.place)} holds {many} and {measure.bytes:,} bytes"
-            raise SourceError(f"{held}; at most {most} are served: name a smaller folder of it")
+        if measure.more or measure.entries > self._limits.entries or measure.bytes > self._max_bytes:
+            count = f"{'more than ' if measure.more else ''}{measure.entries:,} files and folders"
+            limit = f"{self._limits.entries:,} and {self._max_bytes:,} bytes"
+            size = f"{quoted(self.place)} holds {count} and {measure.bytes:,} bytes"
+            raise SourceError(f"{size}; the limit is {limit}: name a smaller folder in it")
         await self._check_out(clone, folder, measure)
         ref, path = self._repository.ref, self._repository.path
         before = self._cache.record(ref, path)
         previous = before.previous_commit(commit) if before else ""
         self._cache.write(LastServed(ref, path, commit, previous, measure.submodules))
         await anyio.to_thread.run_sync(self._cache.prune)
-        with suppress(SourceError):  # what is served is here already
+        with suppress(SourceError):  # tidying may fail: the checkout is complete
             await clone.tidy()
 
-    async def _fetch_commit(self, clone: GitClone, wanted: RemoteRef, lock: tuple[int, ...]) -> str:
-        """Bring the wanted commit into the clone; return which one came, which a pin says beforehand."""
-        ref = clone.ref(wanted.name)
-        if await clone.has(wanted.commit):  # another mirror of this repository brought it
-            await clone.keep(ref, wanted.commit)
-            return wanted.commit
+    async def _fetch_commit(self, clone: GitClone, remote_ref: RemoteRef, lock: tuple[int, ...]) -> str:
+        """Fetch a commit into the clone and return it. A branch may have moved to a newer one meanwhile."""
+        ref = clone.ref(remote_ref.name)
+        if await clone.has(remote_ref.commit):  # another fetcher of this repository has fetched it
+            await clone.keep(ref, remote_ref.commit)
+            return remote_ref.commit
         try:
-            await self._transfer(f"+{wanted.name}:{ref}", lock=lock)
+            await self._transfer(f"+{remote_ref.name}:{ref}", lock=lock)
         except GitError as error:
             if not self._repository.is_pinned:
                 raise
-            await self._search(clone, wanted.commit, error, lock)
-            await clone.keep(ref, wanted.commit)
+            await self._search(clone, remote_ref.commit, error, lock)
+            await clone.keep(ref, remote_ref.commit)
         commit = await clone.commit(ref)
-        if commit is None or (self._repository.is_pinned and commit != wanted.commit):
+        if commit is None or (self._repository.is_pinned and commit != remote_ref.commit):
             raise self._remote.missing_ref_error(self._repository.ref)
         return commit
 
     async def _search(self, clone: GitClone, commit: str, error: GitError, lock: tuple[int, ...]) -> None:
-        """Look for a commit in the whole history, because the server does not hand it out by its name."""
-        if "not our ref" in error.stderr_text:  # said by servers that hand out whatever they have
+        """Fetch the whole history to find a commit that the server does not send by its hash.
+
+        Raises `SourceError` if it is not there.
+        """
+        if "not our ref" in error.stderr_text:  # from servers that send any commit they have
             raise self._remote.missing_ref_error(commit) from error
         if "unadvertised object" not in error.stderr_text:
             raise error
@@ -199,11 +203,11 @@ class GitFetcher(Fetcher):
             *specs,
             into=self._cache.clone,
             inherit=lock,
-            is_over_limit=lambda: self._cache.clone_size() - before > self._most_bytes,
+            is_over_limit=lambda: self._cache.clone_size() - before > self._max_bytes,
             whole=whole,
         )
         if not done:
-            raise SourceError(f"{quoted(self.place)} is larger than {self._most_bytes:,} bytes")
+            raise SourceError(f"{quoted(self.place)} is larger than {self._max_bytes:,} bytes")
 
     async def _check_out(self, clone: GitClone, folder: GitFolder, measure: FolderSize) -> None:
         target = self._cache.checkout(folder.commit, folder.path)
@@ -220,6 +224,6 @@ def _submodule_problem(submodule: str) -> Problem:
         submodule,
         Rule.SOURCE_PARTIAL,
         Severity.WARNING,
-        "it is a submodule, a repository of its own, and is not fetched",
-        hint="serve that repository too, as a source of its own",
+        "it is a submodule, which is a separate repository and is not fetched",
+        hint="serve that repository as another source",
     )

@@ -1,6 +1,6 @@
-"""Addresses on the web in one spelling each, so that two that are the same place compare equal.
+"""Web addresses in canonical form, so that two addresses of the same place compare equal.
 
-An address is `https`, or `http` on this machine. It never carries a user's name or a password.
+An address is `https`, or `http` on this machine. It never contains a user name or a password.
 """
 
 import ipaddress
@@ -23,24 +23,21 @@ _USER = re.compile(r"//[^/?#]*@")
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An absolute URL that may be asked, checked and in its one spelling."""
+    """An absolute URL that was checked and is in canonical form."""
 
     url: str
     origin: str
-    """Scheme, host, and the port if it is not the usual one: `https://host.example`."""
+    """Scheme, host, and the port if it is not the default: `https://host.example`."""
     loopback: bool
     """Whether it is on this machine."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the address that `text` spells. Raises `SourceError`, with a reason that starts with it."""
+        """Parse an address. Raises `SourceError`, whose message begins with the address."""
         return cls._checked(_parsed(text), text)
 
     def join(self, reference: str) -> Self:
-        """Return the address that `reference` means on a page at this one (RFC 3986, 5).
-
-        Raises `SourceError`.
-        """
+        """Resolve a reference relative to this address (RFC 3986, section 5). Raises `SourceError`."""
         _refuse_odd_characters(reference)
         try:
             joined = httpx2.URL(self.url).join(reference)
@@ -50,12 +47,12 @@ class WebAddress:
 
     @property
     def shown(self) -> str:
-        """The address for an error message."""
+        """The address for error messages, without secrets."""
         return _shown(self.url)
 
     @property
     def path(self) -> str:
-        """What stands after the host, as it is spelled: with its percent signs."""
+        """The path of the URL, percent-encoded."""
         return urlsplit(self.url).path
 
     @property
@@ -72,12 +69,12 @@ class WebAddress:
         host = url.raw_host.decode("ascii")
         numeric = _ip(host)
         if numeric is None and not _HOST.fullmatch(host):
-            raise SourceError(f"{shown} has no host that could be asked")
+            raise SourceError(f"{shown} has no valid host")
         if url.port is not None and not 0 < url.port <= _HIGHEST_PORT:
-            raise SourceError(f"{shown} has no port that could be asked")
+            raise SourceError(f"{shown} has no valid port")
         loopback = host == "localhost" if numeric is None else numeric.is_loopback
         if url.scheme == "http" and not loopback:
-            raise SourceError(f"{shown} is `http`, which anybody on the way can change; use `https`")
+            raise SourceError(f"{shown} is `http`, which anyone on the network can modify; use `https`")
         port = None if url.port == _DEFAULT_PORTS[url.scheme] else url.port
         canonical = url.copy_with(host=str(numeric or host), port=port, fragment=None)
         netloc = canonical.netloc.decode("ascii")
@@ -85,7 +82,7 @@ class WebAddress:
 
 
 def _shown(text: str) -> str:
-    """Return an address for an error message: without what may be a password, or a key."""
+    """Return an address for error messages, without parts that may be a password or a key."""
     return quoted(_USER.sub("//…@", text.partition("?")[0]))
 
 
@@ -98,7 +95,7 @@ def _parsed(text: str) -> httpx2.URL:
 
 
 def _refuse_odd_characters(text: str) -> None:
-    # Readers disagree on what a backslash or a space means, and a disagreement is a way around a rule.
+    # Parsers disagree on backslashes and spaces, and a disagreement could bypass a check.
     if "\\" in text or not text.isprintable() or " " in text:
         raise _not_a_url(text)
 
@@ -115,7 +112,7 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def allowed_origin(text: str) -> str:
-    """Return an origin that publishers may send us to. Raises `UsageError`."""
+    """Parse an origin that downloads may come from besides the site's own. Raises `UsageError`."""
     try:
         address = WebAddress.parse(text)
     except SourceError as error:

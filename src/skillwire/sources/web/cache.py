@@ -1,4 +1,4 @@
-"""What was fetched from one web site: the skills on disk, and the state of the last visit."""
+"""The cache of one web site: the skills fetched from it, and the state of the last fetch."""
 
 import hashlib
 import os
@@ -20,47 +20,48 @@ from skillwire.sources.folder.files import make_executable
 from skillwire.sources.web.client import HttpValidators
 
 _PRIVATE_DIR_MODE = 0o700
-"""What is behind a token is not for everybody on this machine."""
+"""The skills may require a token, so other users must not read the cache."""
 _ABANDONED_AFTER = 24 * 60 * 60
-"""Seconds until what was staged is taken for the rest of a run that was killed."""
+"""Seconds until a temporary folder is considered a leftover of a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedSkill:
-    """A skill that was fetched, found good, and is on this machine."""
+    """A skill that was fetched, checked and stored in the cache."""
 
     key: str
-    """Names its folder on the shelf: the same name with the same content has the same key."""
+    """The name of its folder in the cache. Skills of the same name and content have the same key."""
     size: int
     """Bytes of all its files."""
     validators: Mapping[str, HttpValidators] = field(default_factory=dict[str, HttpValidators])
-    """For a skill without a digest: by what the server knows each of its files."""
+    """For a skill without a digest: the HTTP validators of its files, by path."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisitState:
-    """The outcome of the last visit."""
+    """The outcome of the last fetch."""
 
     address: str = ""
-    """Where the index was asked for."""
+    """Where the index was requested."""
     index: Digest | None = None
     validators: HttpValidators = field(default_factory=HttpValidators)
     skills: Mapping[str, FetchedSkill] = field(default_factory=dict[str, FetchedSkill])
-    """What the newest copy holds, by name."""
+    """The skills in the newest snapshot, by name."""
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
-    """By key, why a download that is what the index promised cannot be used: it need not be fetched again."""
+    """Reasons for unusable downloads with the right digest, by key. They are not fetched again."""
     versions: tuple[str, ...] = ()
-    """The newest copy, and the one before it."""
+    """The versions of the newest snapshot and of the one before it."""
     problems: tuple[Problem, ...] = ()
 
     def render(self) -> bytes:
-        told = {each.name: getattr(self, each.name) for each in fields(self)}
-        told["index"] = None if self.index is None else {"text": self.index.text}
-        return orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+        """Return the state as JSON."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values["index"] = None if self.index is None else {"text": self.index.text}
+        return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
 
     @classmethod
     def parse(cls, content: bytes) -> Self:
-        """Return what was rendered; nothing at all where it is damaged: then everything is fetched anew."""
+        """Parse what `render` wrote. If it is damaged, return an empty state: everything is fetched again."""
         try:
             return cls._parse(orjson.loads(content))
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -73,14 +74,14 @@ class VisitState:
             address=str(value["address"]),
             index=None if index is None else Digest(index["text"]),
             validators=HttpValidators(**value["validators"]),
-            skills={name: _held(held) for name, held in value["skills"].items()},
+            skills={name: _fetched_skill(each) for name, each in value["skills"].items()},
             refused=dict(value["refused"]),
             versions=tuple(Digest(version).text for version in value["versions"]),
             problems=tuple(_problem(problem) for problem in value["problems"]),
         )
 
 
-def _held(value: Any) -> FetchedSkill:
+def _fetched_skill(value: Any) -> FetchedSkill:
     validators = {path: HttpValidators(**each) for path, each in value["validators"].items()}
     return FetchedSkill(str(value["key"]), int(value["size"]), validators)
 
@@ -98,25 +99,25 @@ def _problem(value: Any) -> Problem:
 
 
 class WebCache:
-    """The folder of one publisher. Several processes may use it at once: whatever is there is complete."""
+    """The cache folder of one web site. Several processes may use it: whatever it contains is complete."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._state = folder / "state.json"
         self._index = folder / "index.json"
         self._skills = folder / "skills"
-        self._copies = folder / "copies"
+        self._snapshots = folder / "copies"
         self._staging = folder / "staging"
 
     def state(self) -> VisitState:
-        """Return what was saved last."""
+        """Return the state that was saved last; an empty one if there is none."""
         try:
             return VisitState.parse(self._state.read_bytes())
         except OSError:
             return VisitState()
 
     def index(self, state: VisitState) -> bytes | None:
-        """Return the index that `state` tells of, if it is still there."""
+        """Return the cached index, if its digest is the one in `state`."""
         try:
             content = self._index.read_bytes()
         except OSError:
@@ -127,7 +128,7 @@ class WebCache:
         return (self._skills / key).is_dir()
 
     def size(self, key: str) -> int | None:
-        """Return the bytes of the skill of this key, or None if it is not here."""
+        """Return the size of the skill with this key in bytes, or None if it is not cached."""
         if not self.has(key):
             return None
         try:
@@ -137,14 +138,14 @@ class WebCache:
             return None
 
     def read(self, key: str, path: str) -> bytes | None:
-        """Return a file of the skill of this key, or None if it is not here."""
+        """Return a file of the skill with this key, or None if it is not cached."""
         try:
             return (self._skills / key / path).read_bytes()
         except OSError:
             return None
 
     def put(self, key: str, files: Mapping[str, bytes], executable: Collection[str] = ()) -> None:
-        """Keep a skill. The paths have been checked. Those in `executable` can be run."""
+        """Store a skill. Its paths must have been checked. Those in `executable` are made executable."""
         with self._create_folder(self._skills / key) as staged:
             for path, content in files.items():
                 target = staged / path
@@ -152,41 +153,41 @@ class WebCache:
                 _write(target, content, executable=path in executable)
 
     def assemble(self, skills: Mapping[str, FetchedSkill]) -> str:
-        """Make the copy that holds these skills, each in the folder of its name; return its version."""
-        told = "".join(f"{name} {skills[name].key}\n" for name in sorted(skills))
-        version = Digest.of(told.encode()).text
+        """Create the snapshot with these skills, each in a folder of its name. Return its version."""
+        content = "".join(f"{name} {skills[name].key}\n" for name in sorted(skills))
+        version = Digest.of(content.encode()).text
         if not self._root(version).is_dir():
             with self._create_folder(self._root(version)) as staged:
-                for name, held in skills.items():
-                    _link_tree(self._skills / held.key, staged / name)
+                for name, skill in skills.items():
+                    _link_tree(self._skills / skill.key, staged / name)
         return version
 
-    def copy(self, state: VisitState) -> Snapshot | None:
-        """Return the newest copy that is still here."""
+    def snapshot(self, state: VisitState) -> Snapshot | None:
+        """Return the newest snapshot that still exists."""
         for version in state.versions:
             if (root := self._root(version)).is_dir():
                 return Snapshot(root, version, state.problems)
         return None
 
     def save(self, state: VisitState, index: bytes) -> None:
-        """Remember the outcome of a visit, and throw away what no copy needs any more."""
+        """Store the outcome of a fetch, and delete what no snapshot needs any more."""
         self._make_folder()
         remove_abandoned(self.folder)
         replace_file(self._index, index, private=True)
         replace_file(self._state, state.render(), private=True)
-        copies = {self._root(version) for version in state.versions}
-        skills = {self._skills / held.key for held in state.skills.values()}
-        for folder, kept in ((self._copies, copies), (self._skills, skills)):
+        snapshots = {self._root(version) for version in state.versions}
+        skills = {self._skills / skill.key for skill in state.skills.values()}
+        for folder, current in ((self._snapshots, snapshots), (self._skills, skills)):
             for each in _children(folder):
-                if each not in kept and not is_in_use(each):
+                if each not in current and not is_in_use(each):
                     shutil.rmtree(each, ignore_errors=True)
 
     def _root(self, version: str) -> Path:
-        return self._copies / version.removeprefix("sha256:")
+        return self._snapshots / version.removeprefix("sha256:")
 
     @contextmanager
     def _create_folder(self, target: Path) -> Generator[Path]:
-        """Yield a new folder. It gets its name when it is complete, unless somebody else was faster."""
+        """Yield a new folder that is renamed to `target` at the end, unless another process was faster."""
         self._make_folder()
         self._staging.mkdir(exist_ok=True)
         with staging_folder(self._staging, abandoned_seconds=_ABANDONED_AFTER) as staged:
@@ -203,7 +204,7 @@ class WebCache:
 
 
 def skill_key(*parts: str) -> str:
-    """Return the key of the skill that these parts tell from every other."""
+    """Return the key of the skill that these parts identify."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -220,7 +221,7 @@ def _write(path: Path, content: bytes, *, executable: bool = False) -> None:
         file.flush()
         if executable:
             make_executable(file.fileno())
-        os.fsync(file.fileno())  # what has its name is complete, even after a crash
+        os.fsync(file.fileno())  # so that a renamed folder is complete even after a crash
 
 
 def _link_tree(source: Path, target: Path) -> None:
@@ -236,5 +237,5 @@ def _link_tree(source: Path, target: Path) -> None:
 def _link(source: Path, target: Path) -> None:
     try:
         target.hardlink_to(source)
-    except OSError:  # a file system without links, or too many of them
+    except OSError:  # the file system has no hard links, or the file has too many
         shutil.copy(source, target)

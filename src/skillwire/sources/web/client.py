@@ -1,7 +1,7 @@
-"""Fetching over HTTP by rules: only from origins that the operator allowed, and only so much, for so long.
+"""Fetch over HTTP: only from allowed origins, and within limits on size and time.
 
 SourceError
-└── HttpStatusError    the server answered, and the answer is no
+└── HttpStatusError    the server answered with a status other than 200
 """
 
 from collections.abc import Collection
@@ -22,56 +22,58 @@ from skillwire.sources.web.address import WebAddress
 
 MAX_REDIRECTS = 5
 TIMEOUT_SECONDS = 60.0
-"""Seconds for one answer, redirects included."""
+"""Timeout of one request, including redirects."""
 
 _OK, _NOT_MODIFIED = 200, 304
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_WANTS_TOKEN = frozenset({401, 403})
+_TOKEN_REQUIRED = frozenset({401, 403})
 _SHOWN_REASON = 200
 _MAX_VALIDATOR = 1024
 
 
 class HttpStatusError(SourceError):
-    """An answer other than the content."""
+    """A response with a status other than 200."""
 
     def __init__(self, address: WebAddress, status: int) -> None:
         self.status = status
-        told = ": it wants a token, or another than it was given" if status in _WANTS_TOKEN else ""
-        super().__init__(f"{address.shown} answers {status}{told}")
+        reason = ": it requires a token, or a different one" if status in _TOKEN_REQUIRED else ""
+        super().__init__(f"{address.shown} answers {status}{reason}")
 
 
 @dataclass(frozen=True, slots=True)
 class HttpValidators:
-    """By what a server knows whether its content is still the one that we have."""
+    """The `ETag` and `Last-Modified` headers of a response, for conditional requests."""
 
     etag: str = ""
     modified: str = ""
 
     @classmethod
     def of(cls, headers: httpx2.Headers) -> Self:
+        """Return the validators in the headers of a response."""
         return cls(
             _sendable_header(headers.get("etag", "")), _sendable_header(headers.get("last-modified", ""))
         )
 
     def headers(self) -> dict[str, str]:
+        """Return the headers of a conditional request."""
         named = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
         return {name: value for name, value in named.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """What a server answered."""
+    """A successful response."""
 
     address: WebAddress
-    """Where the answer came from, after all redirects."""
+    """Where the response came from, after all redirects."""
     content: bytes | None
-    """None where the content is still the one that we have."""
+    """None if the content is not modified."""
     media_type: str
     validators: HttpValidators
 
 
 class WebClient:
-    """Asks servers, within the rules. Use it as a context manager."""
+    """HTTP client that fetches only from allowed origins. Use it as an async context manager."""
 
     def __init__(
         self,
@@ -79,13 +81,13 @@ class WebClient:
         *,
         allowed_origins: Collection[str] = (),
         token: str | None = None,
-        patience: float = TIMEOUT_SECONDS,
+        timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        """`home` is the address that the operator named; the token is for its origin alone."""
+        """Allow the origin of `home` and `allowed_origins`. The token is sent only to that of `home`."""
         self._home = home
         self._allowed = frozenset({home.origin, *allowed_origins})
         self._token = token
-        self._patience = patience
+        self._timeout = timeout
         self._clients: dict[bool, httpx2.AsyncClient] = {}
         self._stack = AsyncExitStack()
 
@@ -102,15 +104,15 @@ class WebClient:
     async def get(
         self, address: WebAddress, *, limit: int, known: HttpValidators | None = None
     ) -> FetchResult:
-        """Return at most `limit` bytes of content, or no content if what is `known` is still true.
+        """Fetch an address. The result has no content if the server confirms the validators in `known`.
 
-        Raises `SourceError`.
+        Raises `SourceError`, also for more than `limit` bytes.
         """
         try:
-            with anyio.fail_after(self._patience):
+            with anyio.fail_after(self._timeout):
                 return await self._follow(address, limit, known or HttpValidators())
         except TimeoutError:
-            raise SourceError(f"{address.shown} takes longer than {self._patience:g} seconds") from None
+            raise SourceError(f"{address.shown} takes longer than {self._timeout:g} seconds") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             reason = escape_invisible(str(error) or type(error).__name__, _SHOWN_REASON)
             raise SourceError(f"{address.shown} cannot be fetched: {reason}") from error
@@ -118,24 +120,26 @@ class WebClient:
     async def _follow(self, address: WebAddress, limit: int, known: HttpValidators) -> FetchResult:
         if not self._allows(address):
             raise SourceError(f"{address.shown} is not at an allowed origin; {_remedy(address)}")
-        asked = address
+        current = address
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._ask(asked, limit, known)
+            answer = await self._request(current, limit, known)
             if isinstance(answer, FetchResult):
                 return answer
             if not self._allows(answer):
                 target = f"`{answer.origin}`, which is not an allowed origin"
-                raise SourceError(f"{asked.shown} redirects to {target}; {_remedy(answer)}")
-            asked = answer
+                raise SourceError(f"{current.shown} redirects to {target}; {_remedy(answer)}")
+            current = answer
         raise SourceError(f"{address.shown} redirects more than {MAX_REDIRECTS} times")
 
-    async def _ask(self, address: WebAddress, limit: int, known: HttpValidators) -> FetchResult | WebAddress:
-        """Return what one address answers: content, or another address."""
+    async def _request(
+        self, address: WebAddress, limit: int, known: HttpValidators
+    ) -> FetchResult | WebAddress:
+        """Send one request. Return the result, or the address it redirects to."""
         client = self._client(address)
         async with client.stream("GET", address.url, headers=self._headers(address, known)) as response:
             status = response.status_code
             if status in _REDIRECTS and "location" in response.headers:
-                return _next(address, response.headers["location"])
+                return _redirect_target(address, response.headers["location"])
             if status == _NOT_MODIFIED and known != HttpValidators():
                 return FetchResult(address, None, "", known)
             if status != _OK:
@@ -153,30 +157,30 @@ class WebClient:
         return {**known.headers(), "Authorization": f"Bearer {self._token}"}
 
     def _client(self, address: WebAddress) -> httpx2.AsyncClient:
-        """Return the client for addresses of this kind: what is on this machine is asked without a proxy."""
+        """Return the HTTP client for this address. For addresses on this machine, it uses no proxy."""
         if (client := self._clients.get(address.loopback)) is None:
-            client = self._clients[address.loopback] = _open_client(self._patience, address)
+            client = self._clients[address.loopback] = _open_client(self._timeout, address)
             self._stack.push_async_callback(client.aclose)
         return client
 
 
-def _open_client(patience: float, address: WebAddress) -> httpx2.AsyncClient:
+def _open_client(timeout: float, address: WebAddress) -> httpx2.AsyncClient:
     try:
         return httpx2.AsyncClient(
             trust_env=not address.loopback,
             follow_redirects=False,
-            timeout=patience,
+            timeout=timeout,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             headers={"User-Agent": f"skillwire/{__version__}", "Accept-Encoding": "gzip"},
         )
-    except (OSError, ValueError, ImportError) as error:  # a proxy or a certificate that nobody can use
+    except (OSError, ValueError, ImportError) as error:  # an unusable proxy or certificate
         reason = escape_invisible(str(error), _SHOWN_REASON)
         raise SourceError(
             f"the environment names a proxy or certificates that do not work: {reason}"
         ) from error
 
 
-def _next(address: WebAddress, location: str) -> WebAddress:
+def _redirect_target(address: WebAddress, location: str) -> WebAddress:
     try:
         return address.join(location)
     except SourceError as error:
@@ -188,7 +192,7 @@ def _remedy(address: WebAddress) -> str:
 
 
 def _sendable_header(value: str) -> str:
-    """Return a header's value if it can be sent back as it is."""
+    """Return the value of a header if it can be sent back unchanged, else an empty string."""
     return value if len(value) <= _MAX_VALIDATOR and value.isascii() and value.isprintable() else ""
 
 

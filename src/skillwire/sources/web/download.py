@@ -1,4 +1,4 @@
-"""Fetching one skill of a publisher: verified, unpacked, found to be the one that the index names."""
+"""Download the skills of a web site, verify them against the index, and store them in the cache."""
 
 from collections.abc import Collection, Mapping
 from urllib.parse import quote
@@ -20,20 +20,18 @@ from skillwire.sources.web.cache import FetchedSkill, VisitState, WebCache, skil
 from skillwire.sources.web.client import FetchResult, HttpValidators, WebClient
 
 MAX_TOTAL_BYTES = 1024 * 1024 * 1024
-"""Of all skills of one publisher together."""
-TOTAL_BYTES_MESSAGE = (
-    f"the skills of one publisher may have {MAX_TOTAL_BYTES:,} bytes together, and this is more"
-)
+"""Bytes of all skills of one web site together."""
+TOTAL_BYTES_MESSAGE = f"the skills of one web site may have at most {MAX_TOTAL_BYTES:,} bytes together"
 
 _BOUNDS = ArchiveBounds()
 
 
 class UnusableError(SourceError):
-    """A download that is what the index promised, and that will not be any better the next time."""
+    """A download has the digest in the index but cannot be used. Fetching it again would not help."""
 
 
 class SkillDownloader:
-    """Brings the skills of one index to the shelf, one visit long."""
+    """Downloads the skills of one index into the cache. Used for one fetch."""
 
     def __init__(
         self, web_client: WebClient, base: WebAddress, web_cache: WebCache, before: VisitState
@@ -46,15 +44,15 @@ class SkillDownloader:
         self.refused: dict[str, str] = {}
 
     async def fetch_skill(self, skill: PublishedSkill) -> FetchedSkill:
-        """Return the skill as it is on the shelf now. Raises `SourceError`."""
+        """Return the skill from the cache, downloading it if necessary. Raises `SourceError`."""
         if isinstance(skill, FileListSkill):
             return await self._fetch_files(skill)
         return await self._fetch_artifact(skill)
 
     async def _fetch_artifact(self, artifact: Artifact) -> FetchedSkill:
         key = skill_key(artifact.name, artifact.type, artifact.digest.text)
-        if (held := await self._find_cached(artifact.name, key)) is not None:
-            return held
+        if (cached := await self._find_cached(artifact.name, key)) is not None:
+            return cached
         if (reason := self._before.refused.get(key)) is not None:
             self.refused[key] = reason
             raise UnusableError(reason)
@@ -68,23 +66,23 @@ class SkillDownloader:
         return await self._store(key, files, executable)
 
     async def _fetch_files(self, skill: FileListSkill) -> FetchedSkill:
-        """Fetch what changed. No digest says what should come, so every file is asked for."""
+        """Fetch the files that changed. There are no digests, so every file is requested."""
         before = self._before.skills.get(skill.name, FetchedSkill("", 0))
         files: dict[str, bytes] = {}
         validators: dict[str, HttpValidators] = {}
         left = _BOUNDS.bytes
         for path in skill.files:
-            kept = self._web_cache.read(before.key, path) if path in before.validators else None
-            known = None if kept is None else before.validators[path]
+            cached = self._web_cache.read(before.key, path) if path in before.validators else None
+            known = None if cached is None else before.validators[path]
             address = self._base.join(f"{skill.name}/{quote(path)}")
             fetched = await self._web_client.get(address, limit=left, known=known)
-            content = kept or b"" if fetched.content is None else fetched.content
+            content = cached or b"" if fetched.content is None else fetched.content
             files[path], validators[path] = content, fetched.validators
             left -= len(content)
         _check_skill(skill.name, files, "")
         key = skill_key(skill.name, *(f"{path}\0{Digest.of(files[path])}" for path in sorted(files)))
-        held = await self._find_cached(skill.name, key) or await self._store(key, files)
-        return FetchedSkill(key, held.size, validators)
+        stored = await self._find_cached(skill.name, key) or await self._store(key, files)
+        return FetchedSkill(key, stored.size, validators)
 
     async def _find_cached(self, name: str, key: str) -> FetchedSkill | None:
         before = self._before.skills.get(name)
@@ -103,14 +101,16 @@ class SkillDownloader:
         try:
             await anyio.to_thread.run_sync(self._web_cache.put, key, files, executable)
         except OSError as error:
-            raise SourceError(f"it cannot be kept here: {(error.strerror or str(error)).lower()}") from error
+            raise SourceError(
+                f"it cannot be stored in the cache: {(error.strerror or str(error)).lower()}"
+            ) from error
         return FetchedSkill(key, size)
 
 
 def _unpack_download(artifact: Artifact, fetched: FetchResult) -> tuple[dict[str, bytes], Collection[str]]:
-    """Return the files of a download, and the paths of those that can be run.
+    """Return the files of a download, and the paths of those that are executable. Raises `SourceError`.
 
-    Nothing is looked into before its digest is right.
+    The digest is checked before anything is unpacked.
     """
     content, shown = fetched.content or b"", fetched.address.shown
     if (found := Digest.of(content)) != artifact.digest:
@@ -131,7 +131,7 @@ def _unpack_download(artifact: Artifact, fetched: FetchResult) -> tuple[dict[str
 
 
 def _check_skill(name: str, files: Mapping[str, bytes], where: str) -> None:
-    """Raise unless the files are a skill of this name that can be served."""
+    """Raise `UnusableError` unless the files are a skill of this name that can be served."""
     if SKILL_FILE not in files:
         raise UnusableError(f"{where}it has no `{SKILL_FILE}` at its root")
     document = read_document(files[SKILL_FILE], f"{name}/{SKILL_FILE}", folder=None)

@@ -1,4 +1,4 @@
-"""Skills that a web site publishes: an index below `/.well-known/`, and a download for each skill."""
+"""`WebSource`: the skills of a web site with an index below `/.well-known/` and a download per skill."""
 
 import hashlib
 import os
@@ -32,22 +32,22 @@ from skillwire.sources.web.client import FetchResult, HttpStatusError, WebClient
 from skillwire.sources.web.download import MAX_TOTAL_BYTES, TOTAL_BYTES_MESSAGE, SkillDownloader
 
 MAX_CONCURRENT_DOWNLOADS = 8
-"""Downloads under way at a time."""
+"""Downloads at the same time."""
 TIMEOUT_SECONDS = 300.0
-"""Seconds for all downloads of a visit. What is late comes with the next one."""
+"""Seconds for all downloads of one fetch. The next fetch continues with those that are missing."""
 MAX_INDEX_BYTES = 16 * 1024 * 1024
-"""Bytes of an index."""
+"""Size of an index."""
 
 _NOT_THERE = frozenset({404, 410})
 _FOLDERS = "|".join(map(re.escape, (WELL_KNOWN_FOLDER, LEGACY_WELL_KNOWN_FOLDER)))
 _PATH = re.compile(rf"(?P<site>/.*)??/(?P<folder>{_FOLDERS})(?:/(?:{re.escape(INDEX_FILE)})?)?")
 _TOKEN = re.compile(r"[\x21-\x7e]+")
-_LATE = "all downloads together take too long, and its turn did not come"
-_ASKED_AGAIN = "ask its publisher to mend it; it is asked for again from time to time"
+_LATE = "the downloads took too long, and it was not reached"
+_FETCHED_AGAIN = "ask the owner of the web site to fix it; it is fetched again from time to time"
 
 
 class WebSource(FetchedSource):
-    """The skills that a web site publishes at `/.well-known/agent-skills/`, fetched again now and then."""
+    """The skills that a web site publishes at `/.well-known/agent-skills/`, fetched again periodically."""
 
     def __init__(
         self,
@@ -61,33 +61,34 @@ class WebSource(FetchedSource):
         every: float = POLL_SECONDS,
         live: bool = False,
     ) -> None:
-        """Take the URL of the site, of the folder below `/.well-known/`, or of the index in it.
+        """Serve a web site. `url` is that of the site, of the folder below `/.well-known/`, or of the index.
 
-        Downloads come from the site's own origin and from `allowed_origins`. The token goes only to the
-        site's own origin. Copies go into `cache`, or the platform's cache folder. With `live`, the last good
-        copy is served at once, and the newest when it is fetched. Raises `UsageError`.
+        Downloads come only from the site's own origin and from `allowed_origins`. The token is sent only to
+        the site's own origin. Snapshots are stored in `cache`, or in the platform's cache folder, and fetched
+        again after `every` seconds. With `live`, the last good snapshot is served at once, and the newest
+        when it is fetched. Raises `UsageError`, and `PlatformError` on Windows.
         """
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
-        mirror = WebFetcher(url, folder, allowed_origins=allowed_origins, token=token)
-        name = label or urlsplit(mirror.place).hostname or "web"
-        super().__init__(mirror, label=name, limits=limits, every=every, live=live)
+        fetcher = WebFetcher(url, folder, allowed_origins=allowed_origins, token=token)
+        name = label or urlsplit(fetcher.place).hostname or "web"
+        super().__init__(fetcher, label=name, limits=limits, every=every, live=live)
 
 
 class WebFetcher(Fetcher):
-    """Copies of what one publisher offers. Nobody else is asked, unless the operator allows it."""
+    """Fetches snapshots of the skills of one web site. Only allowed origins are contacted."""
 
     def __init__(
         self, url: str, cache: Path, *, allowed_origins: Collection[str] = (), token: str | None = None
     ) -> None:
-        """`url` is that of the site, of the folder below `/.well-known/`, or of the index in it.
+        """Take the URL of the site, of the folder below `/.well-known/`, or of the index.
 
-        The token is sent to the origin of `url` and to no other. Raises `UsageError`.
+        The token is sent only to the origin of `url`. Raises `UsageError`.
         """
         self._addresses = _index_addresses(url)
         self._home = self._addresses[0]
         self._allowed = frozenset(map(allowed_origin, allowed_origins))
         if token is not None and not _TOKEN.fullmatch(token):
-            raise UsageError("the token holds spaces or characters that no header can carry")
+            raise UsageError("the token contains spaces or characters that are not allowed in a header")
         self._token = token
         self.place = self._home.url.removesuffix(INDEX_FILE)
         name = hashlib.sha256(self.place.encode()).hexdigest()[:32]
@@ -95,7 +96,7 @@ class WebFetcher(Fetcher):
         self._fetching = anyio.Lock()
 
     def last(self) -> Snapshot | None:
-        return self._web_cache.copy(self._web_cache.state())
+        return self._web_cache.snapshot(self._web_cache.state())
 
     async def fetch(self) -> Snapshot:
         async with self._fetching:
@@ -110,40 +111,40 @@ class WebFetcher(Fetcher):
     async def _fetch(self) -> Snapshot:
         before = await anyio.to_thread.run_sync(self._web_cache.state)
         async with WebClient(self._home, allowed_origins=self._allowed, token=self._token) as web_client:
-            asked, fetched, content = await self._fetch_index(web_client, before)
+            address, fetched, content = await self._fetch_index(web_client, before)
             try:
                 index = await anyio.to_thread.run_sync(read_index, content)
             except DiscoveryError as error:
                 raise SourceError(f"{fetched.address.shown} {error}") from error
-            skills = SkillDownloader(web_client, fetched.address, self._web_cache, before)
-            outcomes = await _fetch_all(skills, index.skills)
-        held, problems = self._choose_skills(index, outcomes, before)
-        version = await anyio.to_thread.run_sync(self._web_cache.assemble, held)
+            downloader = SkillDownloader(web_client, fetched.address, self._web_cache, before)
+            outcomes = await _fetch_all(downloader, index.skills)
+        chosen, problems = self._choose_skills(index, outcomes, before)
+        version = await anyio.to_thread.run_sync(self._web_cache.assemble, chosen)
         after = VisitState(
-            address=asked.url,
+            address=address.url,
             index=Digest.of(content),
             validators=fetched.validators,
-            skills=held,
-            refused=skills.refused,
+            skills=chosen,
+            refused=downloader.refused,
             versions=(version, *(each for each in before.versions if each != version))[:2],
             problems=tuple(problems),
         )
         if after != before or fetched.content is not None:
             await anyio.to_thread.run_sync(self._web_cache.save, after, content)
-        copy = self._web_cache.copy(after)
-        assert copy is not None, "a copy that was just assembled is there"
-        return copy
+        snapshot = self._web_cache.snapshot(after)
+        assert snapshot is not None, "it was just assembled"
+        return snapshot
 
     async def _fetch_index(
         self, web_client: WebClient, before: VisitState
     ) -> tuple[WebAddress, FetchResult, bytes]:
-        """Return where the index was asked for, the answer, and the index itself."""
+        """Return the address of the index, the response, and the index itself. Raises `SourceError`."""
         refused: list[HttpStatusError] = []
         for address in self._addresses:
-            kept = None
+            cached = None
             if before.address == address.url:
-                kept = await anyio.to_thread.run_sync(self._web_cache.index, before)
-            known = None if kept is None else before.validators
+                cached = await anyio.to_thread.run_sync(self._web_cache.index, before)
+            known = None if cached is None else before.validators
             try:
                 fetched = await web_client.get(address, limit=MAX_INDEX_BYTES, known=known)
             except HttpStatusError as error:
@@ -151,45 +152,45 @@ class WebFetcher(Fetcher):
                     raise
                 refused.append(error)
             else:
-                return address, fetched, kept or b"" if fetched.content is None else fetched.content
+                return address, fetched, cached or b"" if fetched.content is None else fetched.content
         raise SourceError(", and ".join(map(str, refused))) from refused[0]
 
     def _choose_skills(
         self, index: Index, outcomes: dict[str, FetchedSkill | str], before: VisitState
     ) -> tuple[dict[str, FetchedSkill], list[Problem]]:
-        """Return what the next copy holds, and why it does not hold the rest, or only what it held before."""
-        held: dict[str, FetchedSkill] = {}
+        """Return the skills of the next snapshot, with problems for those that are missing or outdated."""
+        chosen: dict[str, FetchedSkill] = {}
         problems = [*index.problems]
         left = MAX_TOTAL_BYTES
         for skill in index.skills:
             outcome, last = outcomes.get(skill.name, _LATE), before.skills.get(skill.name)
             if isinstance(outcome, FetchedSkill):
-                chosen = outcome
+                version = outcome
             elif last is not None and self._web_cache.has(last.key):
-                chosen = last
+                version = last
                 problems.append(_partial_problem(skill.name, f"it is served as it was before: {outcome}"))
             else:
                 problems.append(_partial_problem(skill.name, f"it is left out: {outcome}"))
                 continue
-            left -= chosen.size
+            left -= version.size
             if left < 0:
                 problems.append(_partial_problem(skill.name, f"it is left out: {TOTAL_BYTES_MESSAGE}"))
             else:
-                held[skill.name] = chosen
-        return held, problems
+                chosen[skill.name] = version
+        return chosen, problems
 
 
 async def _fetch_all(
-    skills: SkillDownloader, wanted: Iterable[PublishedSkill]
+    downloader: SkillDownloader, skills: Iterable[PublishedSkill]
 ) -> dict[str, FetchedSkill | str]:
-    """Return, by name, each skill as it is on the shelf, or why it is not there. What was late is missing."""
+    """Download all skills. Return each, or the reason why it failed, by name. Late ones are missing."""
     outcomes: dict[str, FetchedSkill | str] = {}
-    waiting = iter(wanted)
+    waiting = iter(skills)
 
     async def work() -> None:
         for skill in waiting:
             try:
-                outcomes[skill.name] = await skills.fetch_skill(skill)
+                outcomes[skill.name] = await downloader.fetch_skill(skill)
             except SourceError as error:
                 outcomes[skill.name] = str(error)
 
@@ -201,7 +202,7 @@ async def _fetch_all(
 
 
 def _index_addresses(url: str) -> tuple[WebAddress, ...]:
-    """Return where the index may be, the newer place first. Raises `UsageError`."""
+    """Return the possible addresses of the index, the newer one first. Raises `UsageError`."""
     hint = (
         f"write `https://host.example`, or `https://host.example/{WELL_KNOWN_FOLDER}/`; "
         "an MCP server is written `mcp+https://host.example/mcp`"
@@ -212,7 +213,7 @@ def _index_addresses(url: str) -> tuple[WebAddress, ...]:
         raise UsageError(str(error), hint=hint) from error
     found = _PATH.fullmatch(f"/{WELL_KNOWN_FOLDER}" if address.path in {"", "/"} else address.path)
     if found is None or address.has_query:
-        raise UsageError(f"{address.shown} is not the address of a publisher of skills", hint=hint)
+        raise UsageError(f"{address.shown} is not the address of a web source", hint=hint)
     folders = (
         [WELL_KNOWN_FOLDER, LEGACY_WELL_KNOWN_FOLDER]
         if found["folder"] == WELL_KNOWN_FOLDER
@@ -222,4 +223,4 @@ def _index_addresses(url: str) -> tuple[WebAddress, ...]:
 
 
 def _partial_problem(name: str, message: str) -> Problem:
-    return Problem(f"{name}/{SKILL_FILE}", Rule.SOURCE_PARTIAL, Severity.WARNING, message, _ASKED_AGAIN)
+    return Problem(f"{name}/{SKILL_FILE}", Rule.SOURCE_PARTIAL, Severity.WARNING, message, _FETCHED_AGAIN)

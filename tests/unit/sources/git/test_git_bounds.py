@@ -1,4 +1,4 @@
-"""What a repository may cost on disk and in memory, whatever it asks git to do."""
+"""Limits on the disk space and memory that a repository can use."""
 
 import os
 import random
@@ -64,7 +64,7 @@ def _tree(repository: Path, listing: str) -> str:
 
 @pytest.mark.parametrize("attributes", _ATTRIBUTES.values(), ids=_ATTRIBUTES.keys())
 @pytest.mark.parametrize("rest", ["", "#first"])
-async def test_no_attribute_changes_the_bytes_of_a_checkout(
+async def test_attributes_never_change_bytes_of_checkout(
     server: GitServer, origin: Origin, tmp_path: Path, attributes: str, rest: str
 ) -> None:
     lfs = '[lfs]\n\turl = "http://127.0.0.1:9/"\n'
@@ -84,7 +84,7 @@ async def test_no_attribute_changes_the_bytes_of_a_checkout(
     assert written["first/.lfsconfig"] == lfs.encode()
 
 
-async def test_patterns_of_attributes_are_never_matched(
+async def test_attribute_patterns_are_never_matched(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     bomb = ("*a" * 25 + "*b -diff\n").encode()
@@ -98,7 +98,7 @@ async def test_patterns_of_attributes_are_never_matched(
     assert not any(name.endswith(".gitattributes") for name in written)
 
 
-async def test_a_clone_that_is_there_already_gets_the_same_protection(
+async def test_existing_clone_gets_the_same_protection(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     cache = tmp_path / "cache"
@@ -111,7 +111,7 @@ async def test_a_clone_that_is_there_already_gets_the_same_protection(
     assert written.read_bytes() == _TEXT
 
 
-async def test_a_checkout_larger_than_its_commit_is_removed_and_refused(
+async def test_checkout_larger_than_its_commit_is_removed(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clone, "ATTRIBUTES", "* text eol=crlf\n")
@@ -122,14 +122,14 @@ async def test_a_checkout_larger_than_its_commit_is_removed_and_refused(
     assert not list(cache.rglob("SKILL.md"))
 
 
-async def test_files_that_differ_only_in_case_are_within_the_bound(
+async def test_files_differing_only_in_case_are_within_limit(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     origin.commit({"first/a.txt": "1", "first/A.txt": "2", "FIRST/b.txt": "3"})
     assert await skills(mirror(server, origin, tmp_path / "cache")) == ["first"]
 
 
-async def test_a_pack_that_expands_beyond_the_bound_on_memory_is_refused(
+async def test_pack_that_expands_beyond_memory_limit_is_refused(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noise = random.Random(1).randbytes(100_000)
@@ -142,19 +142,17 @@ async def test_a_pack_that_expands_beyond_the_bound_on_memory_is_refused(
     assert not list(cache.rglob("SKILL.md"))
 
 
-async def test_a_small_pack_with_large_files_is_measured_before_it_is_written(
+async def test_small_pack_with_large_files_is_measured_before_checkout(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     origin.commit({f"big/{number}.bin": bytes(20_000_000 + number) for number in range(2)})
     cache = tmp_path / "cache"
-    assert "40,000,082 bytes" in await refused(mirror(server, origin, cache, most_bytes=1_000_000))
+    assert "40,000,082 bytes" in await refused(mirror(server, origin, cache, max_bytes=1_000_000))
     assert sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) < 1_000_000
-    assert await skills(mirror(server, origin, cache, "#first", most_bytes=1_000_000)) == ["first"]
+    assert await skills(mirror(server, origin, cache, "#first", max_bytes=1_000_000)) == ["first"]
 
 
-async def test_a_tree_that_repeats_itself_without_end_is_refused(
-    server: GitServer, origin: Origin, tmp_path: Path
-) -> None:
+async def test_endlessly_repeating_tree_is_refused(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     origin.commit(skill("first"))
     tree = origin.git("rev-parse", "HEAD^{tree}")
     for _ in range(12):
@@ -166,7 +164,7 @@ async def test_a_tree_that_repeats_itself_without_end_is_refused(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs limits of another process")
-def test_git_ends_by_itself_if_nobody_is_left_to_end_it(tmp_path: Path) -> None:
+def test_git_ends_even_if_its_parent_is_killed(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     (tmp_path / ".gitattributes").write_text("*a" * 25 + "*b diff\n")  # it takes git years to compare
     script = (

@@ -1,4 +1,4 @@
-"""What goes wrong between a repository and its copy, and what is served all the same."""
+"""Failures while fetching a repository, and what is served despite them."""
 
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ async def test_two_processes_share_a_cache(server: GitServer, origin: Origin, tm
     assert server.fetches == 1
 
 
-async def test_a_start_without_network_serves_the_last_good_copy_and_says_so(
+async def test_start_without_network_serves_last_good_snapshot_with_problem(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert await skills(mirror(server, origin, tmp_path / "cache")) == ["first"]
@@ -49,7 +49,7 @@ async def test_a_start_without_network_serves_the_last_good_copy_and_says_so(
     assert [problem.rule for problem in scan.problems] == [Rule.SOURCE_STALE]
 
 
-async def test_a_first_start_without_network_is_an_error_of_the_source(
+async def test_first_start_without_network_is_source_error(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "offline", True)
@@ -59,7 +59,7 @@ async def test_a_first_start_without_network_is_an_error_of_the_source(
     assert reason.startswith(f"`{server.url}/{origin.folder.name}` cannot be fetched: ")
 
 
-async def test_a_fetch_that_is_cancelled_leaves_no_process_and_a_cache_that_works(tmp_path: Path) -> None:
+async def test_cancelled_fetch_leaves_no_process_and_usable_cache(tmp_path: Path) -> None:
     with GitServer(tmp_path / "origins") as server:
         cancelled = mirror(server, made(server, "repository"), tmp_path / "cache")
         server.stall.set()
@@ -75,9 +75,7 @@ async def test_a_fetch_that_is_cancelled_leaves_no_process_and_a_cache_that_work
         assert await skills(cancelled) == ["first"]
 
 
-async def test_a_server_that_stops_answering_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_server_that_stops_answering_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.sources.git.remote.FETCH_SECONDS", 0.2)
     with GitServer(tmp_path / "origins") as server:
         server.stall.set()
@@ -85,9 +83,7 @@ async def test_a_server_that_stops_answering_is_given_up(
         assert (await refused(stalled)).endswith("did not answer within 0.2 seconds")
 
 
-async def test_a_clone_that_was_damaged_is_made_anew(
-    server: GitServer, origin: Origin, tmp_path: Path
-) -> None:
+async def test_damaged_clone_is_recreated(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     followed = mirror(server, origin, tmp_path / "cache")
     assert await skills(followed) == ["first"]
     (clone,) = (tmp_path / "cache").rglob("clone.git")
@@ -99,9 +95,7 @@ async def test_a_clone_that_was_damaged_is_made_anew(
     assert await skills(followed) == ["first", "second"]
 
 
-async def test_a_record_that_is_not_ours_is_no_copy(
-    server: GitServer, origin: Origin, tmp_path: Path
-) -> None:
+async def test_invalid_record_is_ignored(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     asked = mirror(server, origin, tmp_path / "cache")
     assert await skills(asked) == ["first"]
     (record,) = (tmp_path / "cache").rglob("last-*.json")
@@ -111,7 +105,7 @@ async def test_a_record_that_is_not_ours_is_no_copy(
     assert await skills(asked) == ["first"]
 
 
-async def test_the_work_that_git_is_in_the_middle_of_elsewhere_is_not_touched(
+async def test_other_running_git_operation_is_not_disturbed(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = made(server, f"{tmp_path.name}-elsewhere")
@@ -124,7 +118,7 @@ async def test_the_work_that_git_is_in_the_middle_of_elsewhere_is_not_touched(
     assert tree_stamps(elsewhere.folder) == before
 
 
-async def test_a_machine_without_git_says_what_to_install(
+async def test_missing_git_reports_what_to_install(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -133,7 +127,7 @@ async def test_a_machine_without_git_says_what_to_install(
     assert "install git" in reason
 
 
-async def test_a_git_that_is_too_old_says_what_to_install(
+async def test_old_git_reports_what_to_install(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = write(tmp_path / "bin", {"git": "#!/bin/sh\necho git version 2.25.1\n"})
@@ -143,9 +137,7 @@ async def test_a_git_that_is_too_old_says_what_to_install(
     assert reason == "git 2.25 is too old; install git 2.32 or newer"
 
 
-async def test_a_cache_that_cannot_be_written_is_an_error_of_the_source(
-    server: GitServer, origin: Origin, tmp_path: Path
-) -> None:
+async def test_unwritable_cache_is_source_error(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     reason = await refused(mirror(server, origin, tmp_path / "cache"))
-    assert reason == "the folder for copies cannot be written: not a directory"
+    assert reason == "the cache folder cannot be written: not a directory"

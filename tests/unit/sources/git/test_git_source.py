@@ -17,11 +17,11 @@ from tests.support.skills import skill_md, write
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_default_branch_is_served(server: GitServer, origin: Origin, tmp_path: Path) -> None:
+async def test_default_branch_is_served(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     assert await skills(mirror(server, origin, tmp_path / "cache")) == ["first"]
 
 
-async def test_a_branch_is_served_and_followed(server: GitServer, origin: Origin, tmp_path: Path) -> None:
+async def test_branch_is_served_and_followed(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     origin.git("checkout", "--quiet", "-b", "feature/new")
     origin.commit(skill("second"))
     followed = mirror(server, origin, tmp_path / "cache", "@feature/new")
@@ -32,7 +32,7 @@ async def test_a_branch_is_served_and_followed(server: GitServer, origin: Origin
 
 
 @pytest.mark.parametrize("options", [(), ("--annotate", "--message=x")])
-async def test_a_tag_is_served(
+async def test_tag_is_served(
     server: GitServer, origin: Origin, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     commit = origin.git("rev-parse", "HEAD")
@@ -43,7 +43,7 @@ async def test_a_tag_is_served(
     assert (await tagged.fetch()).version == commit
 
 
-async def test_a_pinned_commit_stays_when_its_branch_moves(
+async def test_pinned_commit_stays_when_its_branch_moves(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     pin = origin.git("rev-parse", "HEAD")
@@ -57,7 +57,7 @@ async def test_a_pinned_commit_stays_when_its_branch_moves(
 
 
 @pytest.mark.parametrize("protocol", ["old", "new"])
-async def test_a_pinned_commit_that_no_branch_points_at_is_found(
+async def test_pinned_commit_without_branch_is_found(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
 ) -> None:
     pin = origin.git("rev-parse", "HEAD")
@@ -70,7 +70,7 @@ async def test_a_pinned_commit_that_no_branch_points_at_is_found(
 
 
 @pytest.mark.parametrize("protocol", ["old", "new"])
-async def test_a_pinned_commit_that_is_not_there_is_never_replaced_by_another(
+async def test_missing_pinned_commit_is_never_replaced_by_another(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
 ) -> None:
     monkeypatch.setattr(server, "old_protocol", protocol == "old")
@@ -78,17 +78,13 @@ async def test_a_pinned_commit_that_is_not_there_is_never_replaced_by_another(
     assert reason.endswith(f"has no branch, tag or commit `{'1' * 40}`")
 
 
-async def test_the_name_of_a_tag_object_is_no_commit(
-    server: GitServer, origin: Origin, tmp_path: Path
-) -> None:
+async def test_hash_of_tag_object_is_not_a_commit(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     origin.git("tag", "--annotate", "--message=x", "v1")
     tag = origin.git("rev-parse", "v1")
     assert "has no branch, tag or commit" in await refused(mirror(server, origin, tmp_path / "c", f"@{tag}"))
 
 
-async def test_a_branch_that_was_rewritten_is_followed(
-    server: GitServer, origin: Origin, tmp_path: Path
-) -> None:
+async def test_rewritten_branch_is_followed(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     followed = mirror(server, origin, tmp_path / "cache", "@main")
     assert await skills(followed) == ["first"]
     origin.git("mv", "first", "other")
@@ -97,7 +93,7 @@ async def test_a_branch_that_was_rewritten_is_followed(
     assert (await followed.fetch()).version == rewritten
 
 
-async def test_two_folders_of_one_repository_are_served_at_once_from_one_clone(
+async def test_two_folders_of_one_repository_share_one_clone(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     origin.commit({"a/one/SKILL.md": skill_md("one"), "b/two/SKILL.md": skill_md("two")})
@@ -114,7 +110,7 @@ async def test_two_folders_of_one_repository_are_served_at_once_from_one_clone(
     assert server.fetches == 1
 
 
-async def test_a_remote_that_did_not_change_gives_the_same_copy(
+async def test_unchanged_remote_returns_same_snapshot(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     asked = mirror(server, origin, tmp_path / "cache")
@@ -126,7 +122,7 @@ async def test_a_remote_that_did_not_change_gives_the_same_copy(
     assert server.fetches == 1
 
 
-async def test_the_copy_before_stays_and_older_ones_go(
+async def test_previous_snapshot_stays_and_older_ones_are_removed(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     followed = mirror(server, origin, tmp_path / "cache")
@@ -142,35 +138,29 @@ async def test_the_copy_before_stays_and_older_ones_go(
     ("rest", "reason"),
     [
         ("@v9", "has no branch, tag or commit `v9`"),
-        ("@abcdef1", "has no branch, tag or commit `abcdef1`; a commit is written with all its digits"),
+        ("@abcdef1", "has no branch, tag or commit `abcdef1`; write the full hash of a commit"),
         ("#nowhere", "the repository has no folder `nowhere`"),
         ("#first/SKILL.md", "`first/SKILL.md` is a file in the repository"),
         ("#first/*", "the repository has no folder `first/*`"),
     ],
 )
-async def test_what_the_repository_does_not_have_is_named(
+async def test_missing_ref_or_folder_is_named_in_error(
     server: GitServer, origin: Origin, tmp_path: Path, rest: str, reason: str
 ) -> None:
     assert reason in await refused(mirror(server, origin, tmp_path / "cache", rest))
 
 
-async def test_a_repository_that_does_not_exist_is_an_error_of_the_source(
-    server: GitServer, tmp_path: Path
-) -> None:
+async def test_missing_repository_is_source_error(server: GitServer, tmp_path: Path) -> None:
     missing = GitFetcher(Repository.parse(f"git+{server.url}/nothing.git"), tmp_path)
-    assert await refused(missing) == (
-        f"`{server.url}/nothing.git` does not exist, or needs a token to be seen"
-    )
+    assert await refused(missing) == (f"`{server.url}/nothing.git` does not exist, or requires a token")
 
 
-async def test_a_repository_without_commits_is_an_error_of_the_source(
-    server: GitServer, tmp_path: Path
-) -> None:
+async def test_repository_without_commits_is_source_error(server: GitServer, tmp_path: Path) -> None:
     empty = Origin(server.root / f"{tmp_path.name}-empty")
     assert "has no default branch" in await refused(mirror(server, empty, tmp_path / "cache"))
 
 
-async def test_a_submodule_is_left_out_and_told(server: GitServer, origin: Origin, tmp_path: Path) -> None:
+async def test_submodule_is_left_out_and_reported(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     origin.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},first/vendored")
     origin.git("commit", "--quiet", "--message=x")
     scan = await scanned(mirror(server, origin, tmp_path / "cache"))
@@ -180,7 +170,7 @@ async def test_a_submodule_is_left_out_and_told(server: GitServer, origin: Origi
     assert uris(scan) == ["first"]
 
 
-async def test_a_repository_with_longer_commits_is_served(server: GitServer, tmp_path: Path) -> None:
+async def test_sha256_repository_is_served(server: GitServer, tmp_path: Path) -> None:
     origin = Origin(server.root / f"{tmp_path.name}-sha256", object_format="sha256")
     pin = origin.commit(skill("first"))
     assert len(pin) == 64
@@ -188,7 +178,7 @@ async def test_a_repository_with_longer_commits_is_served(server: GitServer, tmp
     assert await skills(mirror(server, origin, tmp_path / "two", f"@{pin}")) == ["first"]
 
 
-async def test_the_short_spelling_reaches_github(
+async def test_short_address_reaches_github(
     server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acme = tmp_path.name.replace("_", "-")
@@ -202,7 +192,7 @@ async def test_the_short_spelling_reaches_github(
     assert {seen.authorization for seen in server.seen} == {None}  # the token is for github.com alone
 
 
-async def test_a_repository_is_served_over_ssh_which_never_asks(
+async def test_repository_is_served_over_ssh_without_prompts(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = tmp_path / "told"
@@ -215,6 +205,6 @@ async def test_a_repository_is_served_over_ssh_which_never_asks(
     assert all("-oBatchMode=yes" in line for line in told.read_text().splitlines())
 
 
-async def test_a_repository_on_this_machine_is_served(origin: Origin, tmp_path: Path) -> None:
+async def test_local_repository_is_served(origin: Origin, tmp_path: Path) -> None:
     local = GitFetcher(Repository.parse(f"git+file://{origin.folder}"), tmp_path / "cache")
     assert await skills(local) == ["first"]

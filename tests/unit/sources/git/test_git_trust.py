@@ -25,7 +25,7 @@ def private_server(tmp_path: Path) -> Iterator[GitServer]:
         yield running
 
 
-async def test_a_private_repository_is_served_with_its_token_which_is_kept_nowhere(
+async def test_private_repository_is_served_without_storing_token(
     private_server: GitServer, tmp_path: Path
 ) -> None:
     commands: list[str] = []
@@ -47,7 +47,7 @@ async def test_a_private_repository_is_served_with_its_token_which_is_kept_nowhe
     assert TOKEN not in given.place
 
 
-async def test_no_trace_that_somebody_asked_git_for_holds_the_token(
+async def test_git_traces_never_contain_the_token(
     private_server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GIT_TRACE", "GIT_TRACE_CURL", "GIT_TRACE2_EVENT", "GIT_CURL_VERBOSE"):
@@ -58,7 +58,7 @@ async def test_no_trace_that_somebody_asked_git_for_holds_the_token(
     assert not (tmp_path / "trace").exists()
 
 
-async def test_a_token_may_stand_in_the_address(private_server: GitServer, tmp_path: Path) -> None:
+async def test_token_may_be_in_the_address(private_server: GitServer, tmp_path: Path) -> None:
     made(private_server, "repository")
     address = f"{private_server.url}/repository".replace("http://", f"git+http://{LOGIN[0]}:{TOKEN}@")
     named = GitFetcher(Repository.parse(address), tmp_path / "cache", "of-no-use")
@@ -66,29 +66,27 @@ async def test_a_token_may_stand_in_the_address(private_server: GitServer, tmp_p
     assert TOKEN not in named.place
 
 
-async def test_a_token_that_is_missing_or_wrong_is_told(private_server: GitServer, tmp_path: Path) -> None:
+async def test_missing_or_wrong_token_is_reported(private_server: GitServer, tmp_path: Path) -> None:
     private = made(private_server, "repository")
     reason = await refused(mirror(private_server, private, tmp_path / "cache"))
-    assert reason.endswith("asks for a token: it is private, or does not exist")
+    assert reason.endswith("requires a token: it is private, or does not exist")
     reason = await refused(mirror(private_server, private, tmp_path / "cache", token="zq-wrong-token"))
     assert reason.endswith("does not accept the token; check that it may read this repository")
 
 
-async def test_a_token_that_the_server_repeats_is_not_repeated_by_us(
-    private_server: GitServer, tmp_path: Path
-) -> None:
+async def test_token_echoed_by_server_is_redacted(private_server: GitServer, tmp_path: Path) -> None:
     private = made(private_server, "repository")
     private_server.refusal = 403
     reason = await refused(mirror(private_server, private, tmp_path / "cache", token="zq-wrong-token"))
     assert "cannot be fetched: who is Basic …?; " in reason
 
 
-async def test_a_token_is_not_sent_where_everybody_can_read_it(tmp_path: Path) -> None:
+async def test_token_is_not_sent_unencrypted(tmp_path: Path) -> None:
     clear = GitFetcher(Repository.parse("git+http://host.invalid/x.git"), tmp_path, TOKEN)
-    assert "in the clear; write `https://`" in await refused(clear)
+    assert "unencrypted; write `https://`" in await refused(clear)
 
 
-async def test_no_redirect_carries_the_token_to_another_origin(
+async def test_token_does_not_follow_redirect_to_another_origin(
     server: GitServer, private_server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     private_server.redirect = lambda path: f"{server.url}{path}"
@@ -98,27 +96,21 @@ async def test_no_redirect_carries_the_token_to_another_origin(
     assert server.seen == []
 
 
-async def test_a_repository_that_moved_on_its_host_is_found_with_the_token(
-    private_server: GitServer, tmp_path: Path
-) -> None:
+async def test_token_follows_redirect_on_the_same_host(private_server: GitServer, tmp_path: Path) -> None:
     made(private_server, "new")
     private_server.redirect = lambda path: path.replace("/old/", "/new/") if "/old/" in path else None
     moved = GitFetcher(Repository.parse(f"git+{private_server.url}/old"), tmp_path / "cache", TOKEN)
     assert await skills(moved) == ["first"]
 
 
-async def test_redirects_without_end_are_an_error_of_the_source(
-    private_server: GitServer, tmp_path: Path
-) -> None:
+async def test_endless_redirects_are_source_error(private_server: GitServer, tmp_path: Path) -> None:
     private_server.redirect = lambda path: path.replace("/x", "/xx")
-    assert "again and again" in await refused(
+    assert "too many times" in await refused(
         GitFetcher(Repository.parse(f"git+{private_server.url}/x"), tmp_path)
     )
 
 
-async def test_a_link_to_a_file_of_this_machine_is_not_served(
-    server: GitServer, origin: Origin, tmp_path: Path
-) -> None:
+async def test_link_to_local_file_is_not_served(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     (origin.folder / "first" / "passwd").symlink_to("/etc/passwd")
     (origin.folder / "etc").symlink_to("/etc")
     origin.commit({})
@@ -127,11 +119,11 @@ async def test_a_link_to_a_file_of_this_machine_is_not_served(
     assert [file.path for file in entry.files] == ["SKILL.md"]
     assert Rule.LINK_OUTSIDE in {problem.rule for problem in (*scan.problems, *entry.problems)}
     assert await refused(mirror(server, origin, tmp_path / "cache", "#etc")) == (
-        "`etc` is a link in the repository; name a folder of its own"
+        "`etc` is a link in the repository; name a folder instead"
     )
 
 
-async def test_nothing_that_a_repository_brings_or_an_operator_has_configured_is_run(
+async def test_no_hook_or_filter_is_ever_run(
     server: GitServer, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = tmp_path / "ran"
@@ -158,19 +150,19 @@ async def test_nothing_that_a_repository_brings_or_an_operator_has_configured_is
     assert not ran.exists()
 
 
-@pytest.mark.parametrize(("entries", "most_bytes"), [(5, 1_000_000), (50, 100_000)])
-async def test_too_much_is_refused_with_the_numbers_and_not_checked_out(
-    server: GitServer, origin: Origin, tmp_path: Path, entries: int, most_bytes: int
+@pytest.mark.parametrize(("entries", "max_bytes"), [(5, 1_000_000), (50, 100_000)])
+async def test_oversized_repository_is_refused_before_checkout(
+    server: GitServer, origin: Origin, tmp_path: Path, entries: int, max_bytes: int
 ) -> None:
     origin.commit({f"big/{number}.txt": b"x" * 30_000 for number in range(5)})
-    reason = await refused(mirror(server, origin, tmp_path / "cache", entries=entries, most_bytes=most_bytes))
+    reason = await refused(mirror(server, origin, tmp_path / "cache", entries=entries, max_bytes=max_bytes))
     assert "holds 8 files and folders and 150," in reason
     assert not list((tmp_path / "cache").rglob("SKILL.md"))
-    smaller = mirror(server, origin, tmp_path / "cache", "#first", entries=entries, most_bytes=most_bytes)
+    smaller = mirror(server, origin, tmp_path / "cache", "#first", entries=entries, max_bytes=max_bytes)
     assert await skills(smaller) == ["first"]
 
 
-async def test_a_repository_that_would_trick_git_is_refused(
+async def test_repository_that_would_trick_git_is_refused(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     origin.commit({".gitmodules": '[submodule "x"]\n\tpath = x\n\turl = ../x\n\tupdate = !touch ran\n'})
@@ -179,18 +171,16 @@ async def test_a_repository_that_would_trick_git_is_refused(
     assert "gitmodulesUpdate" in reason
 
 
-async def test_what_grows_beyond_the_bound_is_cut_off_while_it_arrives(tmp_path: Path) -> None:
+async def test_fetch_that_grows_too_large_is_stopped(tmp_path: Path) -> None:
     with GitServer(tmp_path / "origins") as server:
         origin = made(server, "repository")
         origin.commit({"noise.bin": random.Random(1).randbytes(2_000_000)})
         server.stall.set()  # half of it comes, and no end
-        reason = await refused(mirror(server, origin, tmp_path / "cache", most_bytes=500_000))
+        reason = await refused(mirror(server, origin, tmp_path / "cache", max_bytes=500_000))
         assert reason.endswith("is larger than 500,000 bytes")
 
 
-async def test_an_origin_without_end_of_names_is_refused_before_it_is_listed_whole(
-    server: GitServer, origin: Origin, tmp_path: Path
-) -> None:
+async def test_endless_ref_listing_is_refused(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     origin.commit({f"{'long' * 60}-{number}.txt": b"x" for number in range(20)})
     reason = await refused(mirror(server, origin, tmp_path / "cache", entries=3))
     assert "holds more than " in reason

@@ -1,4 +1,4 @@
-"""How a repository is named on the command line, and what is refused before git ever hears of it."""
+"""Addresses of repositories, and those that are refused before git is started."""
 
 from contextlib import suppress
 from urllib.parse import quote
@@ -50,7 +50,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         ("git+HTTPS://host.example/b", "https://host.example/b", "", ""),
     ],
 )
-def test_each_spelling_says_what_to_fetch(text: str, url: str, path: str, ref: str) -> None:
+def test_each_form_of_address_is_parsed(text: str, url: str, path: str, ref: str) -> None:
     repository = Repository.parse(text)
     assert (repository.url, repository.path, repository.ref) == (url, path, ref)
     assert Repository.parse(repository.place) == repository
@@ -67,7 +67,7 @@ def test_each_spelling_says_what_to_fetch(text: str, url: str, path: str, ref: s
         ("git+https://host.example/%00", "skills"),
     ],
 )
-def test_the_label_is_the_folder_or_else_the_repository(text: str, label: str) -> None:
+def test_label_is_folder_or_repository_name(text: str, label: str) -> None:
     assert Repository.parse(text).label == label
 
 
@@ -125,7 +125,7 @@ def test_the_label_is_the_folder_or_else_the_repository(text: str, label: str) -
         ("https://host.example/b.git", "repository"),
     ],
 )
-def test_what_git_must_not_be_told_is_refused_with_the_rule_it_breaks(text: str, field: str) -> None:
+def test_unsafe_addresses_are_refused_with_the_rule(text: str, field: str) -> None:
     with pytest.raises(InvalidValueError) as caught:
         Repository.parse(text)
     assert caught.value.field == field
@@ -142,28 +142,26 @@ def test_what_git_must_not_be_told_is_refused_with_the_rule_it_breaks(text: str,
         "git+https://host.example/b@v1#x/../../y",
     ],
 )
-def test_a_path_that_leads_out_of_the_repository_is_refused_with_what_to_write(text: str) -> None:
-    with pytest.raises(
-        InvalidValueError, match="not a folder of the repository, written as `skills/writing`"
-    ):
+def test_path_out_of_repository_is_refused_with_hint(text: str) -> None:
+    with pytest.raises(InvalidValueError, match="not a folder in the repository, such as `skills/writing`"):
         Repository.parse(text)
 
 
-def test_a_commit_is_a_pin_and_a_branch_is_not() -> None:
+def test_commit_is_pinned_and_branch_is_not() -> None:
     assert Repository.parse(f"github:acme/skills@{COMMIT}").is_pinned
     assert Repository.parse(f"github:acme/skills@{COMMIT}{COMMIT[:24]}").is_pinned
     assert not Repository.parse(f"github:acme/skills@{COMMIT[:12]}").is_pinned
     assert not Repository.parse("github:acme/skills").is_pinned
 
 
-def test_who_asks_is_known_and_never_shown() -> None:
+def test_credentials_are_parsed_and_never_shown() -> None:
     repository = Repository.parse("git+https://alice:s%2Fcret@host.example/b.git@v1#x")
     assert (repository.user, repository.token) == ("alice", "s/cret")
     assert repository.place == "git+https://host.example/b.git@v1#x"
     assert "alice" not in repr(repository)
 
 
-def test_a_password_where_nobody_takes_one_is_refused_and_not_repeated() -> None:
+def test_password_in_ssh_address_is_refused_and_not_repeated() -> None:
     for protocol in ("ssh", "git", "file"):
         with pytest.raises(InvalidValueError) as caught:
             Repository.parse(f"git+{protocol}://git:zq-secret@host.example/b.git")
@@ -190,7 +188,7 @@ FRAGMENTS = [
 
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=10).map("".join))
 @example("git+https://\u2100/x")
-def test_any_text_is_a_repository_or_one_kind_of_error(text: str) -> None:
+def test_any_text_parses_or_raises_invalid_value(text: str) -> None:
     with suppress(InvalidValueError):
         repository = Repository.parse(text)
         assert Repository.parse(repository.place).place == repository.place
@@ -206,7 +204,7 @@ SECRETS = st.text(min_size=1, max_size=12).map(lambda text: f"zq{text}zq")
 @given(SECRETS, SECRETS, st.text(max_size=12))
 @example("zqazq", "zqbzq", "?token=zqbzq")
 @example("zqazq", "zqbzq", "\n")
-def test_a_secret_is_in_no_place_no_repr_and_no_error(user: str, token: str, rest: str) -> None:
+def test_secret_never_appears_in_place_repr_or_error(user: str, token: str, rest: str) -> None:
     shown: list[str] = []
     spelled = [quote(secret, safe="", errors="replace") for secret in (user, token)]
     for who in (f"{spelled[0]}:{spelled[1]}", f"{user}:{token}"):

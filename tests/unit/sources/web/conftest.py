@@ -1,4 +1,4 @@
-"""A web site on loopback that publishes skills, and a mirror of it."""
+"""A web site on loopback that publishes skills, and a fetcher for it."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.web_site import PublishingSite
 
 @pytest.fixture
 async def bound() -> AsyncIterator[None]:
-    """No test waits for ever."""
+    """Limit the time of each test."""
     with anyio.fail_after(PATIENCE):
         yield
 

@@ -1,4 +1,4 @@
-"""A publisher on the web as a source: what is verified is served, and what did not change is not fetched."""
+"""Web sites as sources: verified skills are served, and unchanged ones are not fetched again."""
 
 import io
 import tarfile
@@ -28,7 +28,7 @@ async def scanned(mirror: WebFetcher) -> Scan:
 
 
 def evil_tar(*members: tuple[str, bytes]) -> bytes:
-    """Return a `.tar.gz` with whatever names somebody likes."""
+    """Return a `.tar.gz` with arbitrary names."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, content in members:
@@ -48,7 +48,7 @@ def archived(site: PublishingSite, name: str, content: bytes) -> Artifact:
 
 
 @pytest.mark.parametrize("form", ArchiveFormat)
-async def test_skills_come_as_a_file_or_as_an_archive(
+async def test_skills_come_as_file_or_archive(
     site: PublishingSite, mirror: WebFetcher, form: ArchiveFormat
 ) -> None:
     hello = {"SKILL.md": skill_md("hello")}
@@ -61,7 +61,7 @@ async def test_skills_come_as_a_file_or_as_an_archive(
     assert copy.problems == ()
 
 
-async def test_skills_are_served_with_the_digests_of_their_files(
+async def test_skills_are_served_with_digests_of_their_files(
     site: PublishingSite, mirror: WebFetcher
 ) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ))
@@ -74,7 +74,7 @@ async def test_skills_are_served_with_the_digests_of_their_files(
 @pytest.mark.parametrize(
     "url", ["{}/hello/SKILL.md", "SKILL.md", "../x/SKILL.md", "/files/hello.md?version=2", "./a%20b.md"]
 )
-async def test_an_address_is_relative_to_the_index_or_absolute(
+async def test_download_address_is_relative_or_absolute(
     site: PublishingSite, mirror: WebFetcher, url: str
 ) -> None:
     address = url.format(site.origin)
@@ -86,7 +86,7 @@ async def test_an_address_is_relative_to_the_index_or_absolute(
 
 
 @pytest.mark.parametrize("path", ["", "/", NEWER.rstrip("/"), NEWER, f"{NEWER}index.json"])
-async def test_every_spelling_of_the_address_means_the_same_copy(
+async def test_every_form_of_address_uses_the_same_cache(
     site: PublishingSite, tmp_path: Path, path: str
 ) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.ZIP))
@@ -95,14 +95,14 @@ async def test_every_spelling_of_the_address_means_the_same_copy(
     assert WebFetcher(site.origin.replace("http", "HTTP"), tmp_path).last() == copy
 
 
-async def test_a_site_below_a_path_is_a_site(site: PublishingSite, tmp_path: Path) -> None:
+async def test_site_below_a_path_works(site: PublishingSite, tmp_path: Path) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.ZIP))
     site.pages = {f"/project{path}": answer for path, answer in site.pages.items()}
     assert names(await WebFetcher(f"{site.origin}/project{NEWER}", tmp_path).fetch()) == ["refunds"]
 
 
 @pytest.mark.parametrize("path", ["", NEWER, OLDER, f"{OLDER}index.json"])
-async def test_the_older_index_is_read_where_there_is_no_newer(
+async def test_older_index_is_read_if_there_is_no_newer(
     site: PublishingSite, tmp_path: Path, path: str
 ) -> None:
     site.index(site.offer_loose("refunds", REFUNDS), at=OLDER)
@@ -111,9 +111,7 @@ async def test_the_older_index_is_read_where_there_is_no_newer(
     assert copy.problems == ()
 
 
-async def test_the_older_index_is_not_asked_for_where_there_is_a_newer(
-    site: PublishingSite, mirror: WebFetcher
-) -> None:
+async def test_older_index_is_not_requested_if_newer_exists(site: PublishingSite, mirror: WebFetcher) -> None:
     site.index(site.offer_loose("old", {"SKILL.md": skill_md("old")}), at=OLDER)
     site.index(site.offer("new", {"SKILL.md": skill_md("new")}))
     assert names(await mirror.fetch()) == ["new"]
@@ -123,9 +121,7 @@ async def test_the_older_index_is_not_asked_for_where_there_is_a_newer(
 # Fetching again
 
 
-async def test_an_index_that_did_not_change_costs_no_download(
-    site: PublishingSite, mirror: WebFetcher
-) -> None:
+async def test_unchanged_index_causes_no_download(site: PublishingSite, mirror: WebFetcher) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ))
     first = await mirror.fetch()
     site.forget()
@@ -133,7 +129,7 @@ async def test_an_index_that_did_not_change_costs_no_download(
     assert [(request.path, request.status) for request in site.log] == [(f"{NEWER}index.json", 304)]
 
 
-async def test_a_download_is_not_repeated_even_where_there_are_no_etags(tmp_path: Path) -> None:
+async def test_download_is_not_repeated_without_etags(tmp_path: Path) -> None:
     with PublishingSite(etags=False) as site:
         mirror = WebFetcher(site.origin, tmp_path)
         site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ))
@@ -143,7 +139,7 @@ async def test_a_download_is_not_repeated_even_where_there_are_no_etags(tmp_path
         assert site.asked() == []
 
 
-async def test_a_skill_that_changed_is_fetched_alone(site: PublishingSite, mirror: WebFetcher) -> None:
+async def test_only_the_changed_skill_is_fetched(site: PublishingSite, mirror: WebFetcher) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ), hello)
     first = await mirror.fetch()
@@ -157,9 +153,7 @@ async def test_a_skill_that_changed_is_fetched_alone(site: PublishingSite, mirro
     assert held(first)["hello/SKILL.md"] != changed["SKILL.md"], "a copy is never written to"
 
 
-async def test_loose_files_are_asked_for_again_and_only_the_changed_one_is_sent(
-    site: PublishingSite, mirror: WebFetcher
-) -> None:
+async def test_only_changed_loose_file_is_sent_again(site: PublishingSite, mirror: WebFetcher) -> None:
     site.index(site.offer_loose("refunds", REFUNDS), at=OLDER)
     await mirror.fetch()
     site.forget()
@@ -170,7 +164,7 @@ async def test_loose_files_are_asked_for_again_and_only_the_changed_one_is_sent(
     assert held(copy) == {"refunds/SKILL.md": REFUNDS["SKILL.md"], "refunds/references/policy.md": b"# New\n"}
 
 
-async def test_a_removed_skill_vanishes_and_old_copies_are_pruned(
+async def test_removed_skill_vanishes_and_old_snapshots_are_pruned(
     site: PublishingSite, mirror: WebFetcher
 ) -> None:
     refunds = site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ)
@@ -186,7 +180,7 @@ async def test_a_removed_skill_vanishes_and_old_copies_are_pruned(
     assert list((shelf / "staging").iterdir()) == []
 
 
-async def test_the_last_good_copy_is_served_after_a_restart_without_the_publisher(
+async def test_last_good_snapshot_is_served_after_offline_restart(
     site: PublishingSite, mirror: WebFetcher, tmp_path: Path
 ) -> None:
     missing = replace(site.offer("gone", {"SKILL.md": skill_md("gone")}), url="nowhere")
@@ -200,9 +194,7 @@ async def test_the_last_good_copy_is_served_after_a_restart_without_the_publishe
     assert {problem.rule for problem in scan.problems} == {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
 
 
-async def test_a_publisher_that_was_never_reached_is_an_error(
-    site: PublishingSite, mirror: WebFetcher
-) -> None:
+async def test_site_that_was_never_reached_is_an_error(site: PublishingSite, mirror: WebFetcher) -> None:
     site.go_offline()
     assert mirror.last() is None
     with pytest.raises(SourceError, match=r"index\.json` cannot be fetched"):
@@ -210,7 +202,7 @@ async def test_a_publisher_that_was_never_reached_is_an_error(
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"skills": 7}', b"\xff"])
-async def test_a_damaged_cache_is_filled_anew(
+async def test_damaged_cache_is_refilled(
     site: PublishingSite, mirror: WebFetcher, tmp_path: Path, damage: bytes
 ) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ))
@@ -228,7 +220,7 @@ async def test_a_damaged_cache_is_filled_anew(
 # What is not as it should be
 
 
-async def test_bytes_of_another_digest_are_refused_and_the_others_are_served(
+async def test_wrong_digest_is_refused_and_others_are_served(
     site: PublishingSite, mirror: WebFetcher
 ) -> None:
     refunds = site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ)
@@ -240,9 +232,7 @@ async def test_bytes_of_another_digest_are_refused_and_the_others_are_served(
     assert "was listed as sha256:" in told(copy)["hello/SKILL.md"]
 
 
-async def test_a_failing_download_keeps_the_last_good_version(
-    site: PublishingSite, mirror: WebFetcher
-) -> None:
+async def test_failing_download_keeps_last_good_version(site: PublishingSite, mirror: WebFetcher) -> None:
     hello = {"SKILL.md": skill_md("hello")}
     site.index(site.offer("hello", hello))
     await mirror.fetch()
@@ -271,7 +261,7 @@ async def test_a_failing_download_keeps_the_last_good_version(
     ],
     ids=["traversal", "absolute", "bomb", "many", "nested", "other-name", "broken"],
 )
-async def test_an_archive_that_cannot_be_used_is_refused_by_name_once(
+async def test_unusable_archive_is_downloaded_once_and_reported(
     site: PublishingSite, mirror: WebFetcher, members: list[tuple[str, bytes]], reason: str
 ) -> None:
     site.index(
@@ -287,7 +277,7 @@ async def test_an_archive_that_cannot_be_used_is_refused_by_name_once(
     assert site.asked() == [], "it would be no better the next time"
 
 
-async def test_what_is_no_archive_is_refused(site: PublishingSite, mirror: WebFetcher) -> None:
+async def test_non_archive_is_refused(site: PublishingSite, mirror: WebFetcher) -> None:
     odd = replace(archived(site, "odd", b"x"), url="odd.rar")
     site.show(f"{NEWER}odd.rar", b"x")
     site.index(odd, archived(site, "text", b"text"))
@@ -296,7 +286,7 @@ async def test_what_is_no_archive_is_refused(site: PublishingSite, mirror: WebFe
     assert "is not a tar.gz file" in told(copy)["text/SKILL.md"]
 
 
-async def test_the_header_tells_which_form_an_archive_has(site: PublishingSite, mirror: WebFetcher) -> None:
+async def test_content_type_decides_archive_format(site: PublishingSite, mirror: WebFetcher) -> None:
     artifact = site.offer("refunds", REFUNDS, form=ArchiveFormat.ZIP)
     content = site.pages[f"{NEWER}refunds.zip"].content
     site.show("/download", content, Content_Type="application/zip; x=y")
@@ -304,9 +294,7 @@ async def test_the_header_tells_which_form_an_archive_has(site: PublishingSite, 
     assert names(await mirror.fetch()) == ["refunds"]
 
 
-async def test_a_name_that_differs_from_the_frontmatter_is_left_out(
-    site: PublishingSite, mirror: WebFetcher
-) -> None:
+async def test_name_other_than_in_frontmatter_is_left_out(site: PublishingSite, mirror: WebFetcher) -> None:
     wrong = site.offer("promised", {"SKILL.md": skill_md("delivered")})
     site.index(wrong, site.offer("hello", {"SKILL.md": skill_md("hello")}))
     copy = await mirror.fetch()
@@ -315,7 +303,7 @@ async def test_a_name_that_differs_from_the_frontmatter_is_left_out(
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "a\\b", "A", ""])
-async def test_a_name_that_is_a_path_is_refused_and_never_asked_for(
+async def test_name_that_is_a_path_is_never_requested(
     site: PublishingSite, mirror: WebFetcher, name: str
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
@@ -339,7 +327,7 @@ async def test_a_name_that_is_a_path_is_refused_and_never_asked_for(
         ("../x.md", "has `..` in its path"),
     ],
 )
-async def test_a_loose_file_that_not_every_machine_can_store_is_refused_as_in_an_archive(
+async def test_unportable_loose_file_name_is_refused(
     site: PublishingSite, mirror: WebFetcher, path: str, reason: str
 ) -> None:
     evil = FileListSkill("evil", "Does one thing.", ("SKILL.md", path))
@@ -353,7 +341,7 @@ async def test_a_loose_file_that_not_every_machine_can_store_is_refused_as_in_an
 
 
 @pytest.mark.parametrize("content", [b"<html>", b"[]", b'{"skills": 1}'])
-async def test_what_is_no_index_is_an_error_with_its_address(
+async def test_invalid_index_is_an_error_with_its_address(
     site: PublishingSite, mirror: WebFetcher, content: bytes
 ) -> None:
     site.show(f"{NEWER}index.json", content)
@@ -361,16 +349,14 @@ async def test_what_is_no_index_is_an_error_with_its_address(
         await mirror.fetch()
 
 
-async def test_a_site_without_any_index_is_an_error_that_names_both_places(
-    site: PublishingSite, mirror: WebFetcher
-) -> None:
+async def test_site_without_index_names_both_addresses(site: PublishingSite, mirror: WebFetcher) -> None:
     with pytest.raises(
         SourceError, match=r"agent-skills/index\.json` answers 404, and .*/skills/index\.json`"
     ):
         await mirror.fetch()
 
 
-async def test_a_site_that_is_out_of_order_is_not_taken_for_an_older_one(
+async def test_server_error_does_not_fall_back_to_older_index(
     site: PublishingSite, mirror: WebFetcher
 ) -> None:
     site.pages[f"{NEWER}index.json"] = Answer(status=503)
@@ -379,7 +365,7 @@ async def test_a_site_that_is_out_of_order_is_not_taken_for_an_older_one(
     assert [request.path for request in site.log] == [f"{NEWER}index.json"]
 
 
-async def test_all_problems_of_the_index_are_shown_beside_those_of_the_skills(
+async def test_problems_of_index_and_skills_are_both_reported(
     site: PublishingSite, mirror: WebFetcher
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})

@@ -1,4 +1,4 @@
-"""Whom a publisher's source asks, what it tells them, how much it takes, and how long it waits."""
+"""Which origins a web source contacts, what it sends them, and its limits on size and time."""
 
 import gzip
 import tracemalloc
@@ -25,15 +25,15 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("bound")]
 
 @pytest.fixture
 def other() -> Iterator[PublishingSite]:
-    """Somebody else's site."""
+    """A site at another origin."""
     with PublishingSite() as publisher:
         yield publisher
 
 
-# Whom to ask
+# Allowed origins
 
 
-async def test_a_redirect_to_somebody_else_is_refused_and_nobody_else_is_asked(
+async def test_redirect_to_other_origin_is_refused_without_request(
     site: PublishingSite, other: PublishingSite, mirror: WebFetcher
 ) -> None:
     site.redirect(f"{NEWER}index.json", f"{other.origin}{NEWER}index.json")
@@ -42,7 +42,7 @@ async def test_a_redirect_to_somebody_else_is_refused_and_nobody_else_is_asked(
     assert other.log == []
 
 
-async def test_a_download_at_somebody_elses_is_left_out_and_nobody_else_is_asked(
+async def test_download_from_other_origin_is_left_out_without_request(
     site: PublishingSite, other: PublishingSite, mirror: WebFetcher
 ) -> None:
     artifact = other.offer("hello", {"SKILL.md": skill_md("hello")})
@@ -52,7 +52,7 @@ async def test_a_download_at_somebody_elses_is_left_out_and_nobody_else_is_asked
     assert other.log == []
 
 
-async def test_an_allowed_origin_may_deliver_and_be_redirected_to(
+async def test_allowed_origin_may_serve_downloads_and_redirects(
     site: PublishingSite, other: PublishingSite, tmp_path: Path
 ) -> None:
     mirror = WebFetcher(site.origin, tmp_path, allowed_origins=[f"{other.origin}/"])
@@ -65,9 +65,7 @@ async def test_an_allowed_origin_may_deliver_and_be_redirected_to(
     assert (names(copy), copy.problems) == (["hello", "moved"], ())
 
 
-async def test_the_token_goes_to_its_own_origin_and_to_no_other(
-    other: PublishingSite, tmp_path: Path
-) -> None:
+async def test_token_is_sent_only_to_its_own_origin(other: PublishingSite, tmp_path: Path) -> None:
     with PublishingSite(token="secret") as site:
         mirror = WebFetcher(site.origin, tmp_path, allowed_origins=[other.origin], token="secret")
         hello = other.offer("hello", {"SKILL.md": skill_md("hello")})
@@ -82,8 +80,8 @@ async def test_the_token_goes_to_its_own_origin_and_to_no_other(
     assert not any(b"secret" in content for content in contents(tmp_path).values())
 
 
-async def test_a_missing_token_is_named_as_what_is_missing(tmp_path: Path) -> None:
-    wants = pytest.raises(SourceError, match="answers 401: it wants a token")
+async def test_missing_token_is_reported(tmp_path: Path) -> None:
+    wants = pytest.raises(SourceError, match="answers 401: it requires a token")
     with PublishingSite(token="secret") as site, wants:
         await WebFetcher(site.origin, tmp_path).fetch()
 
@@ -98,15 +96,13 @@ async def test_a_missing_token_is_named_as_what_is_missing(tmp_path: Path) -> No
         ("host.example", "is not an `https` address"),
         ("https://me:secret@host.example", "holds a user name or a password"),
         ("https://host.example\\@evil.example/", "is not a URL"),
-        ("https://host.example/some/page", "is not the address of a publisher"),
-        ("https://host.example/?key=secret", "is not the address of a publisher"),
-        ("https://host.example:99999/", "has no port"),
-        ("https://", "has no host"),
+        ("https://host.example/some/page", "is not the address of a web source"),
+        ("https://host.example/?key=secret", "is not the address of a web source"),
+        ("https://host.example:99999/", "has no valid port"),
+        ("https://", "has no valid host"),
     ],
 )
-async def test_an_address_that_must_not_be_asked_is_refused_before_anybody_is(
-    tmp_path: Path, url: str, reason: str
-) -> None:
+async def test_invalid_address_is_refused_without_request(tmp_path: Path, url: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason) as caught:
         WebFetcher(url, tmp_path)
     assert "secret" not in str(caught.value)
@@ -116,7 +112,7 @@ async def test_an_address_that_must_not_be_asked_is_refused_before_anybody_is(
 @pytest.mark.parametrize(
     "target", ["http://host.example/x", "ftp://host.example/x", "https://u:p@host.example/"]
 )
-async def test_a_redirect_to_what_must_not_be_asked_is_refused(
+async def test_redirect_to_invalid_address_is_refused(
     site: PublishingSite, mirror: WebFetcher, target: str
 ) -> None:
     site.redirect(f"{NEWER}index.json", target)
@@ -137,7 +133,7 @@ async def test_redirects_are_followed_five_times(site: PublishingSite, mirror: W
         await mirror.fetch()
 
 
-async def test_one_origin_has_one_spelling() -> None:
+async def test_equal_origins_have_one_canonical_form() -> None:
     spellings = [
         "https://bücher.example",
         "HTTPS://BÜCHER.example:443/",
@@ -150,23 +146,23 @@ async def test_one_origin_has_one_spelling() -> None:
 
 
 @pytest.mark.parametrize("origin", ["http://host.example", "https://host.example/path", "host.example", "*"])
-async def test_an_allowed_origin_that_is_none_is_refused(tmp_path: Path, origin: str) -> None:
+async def test_invalid_allowed_origin_is_refused(tmp_path: Path, origin: str) -> None:
     with pytest.raises(UsageError):
         WebFetcher("https://host.example", tmp_path, allowed_origins=[origin])
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "ü"])
-async def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(
-    tmp_path: Path, token: str
-) -> None:
-    with pytest.raises(UsageError, match=r"^the token holds spaces or characters that no header can carry$"):
+async def test_token_invalid_in_header_is_refused_and_not_repeated(tmp_path: Path, token: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"^the token contains spaces or characters that are not allowed in a"
+    ):
         WebFetcher("https://host.example", tmp_path, token=token)
 
 
-# How much, and how long
+# Limits on size and time
 
 
-async def test_a_body_without_end_is_cut(site: PublishingSite, mirror: WebFetcher) -> None:
+async def test_endless_body_is_cut_off(site: PublishingSite, mirror: WebFetcher) -> None:
     endless = site.offer("endless", {"SKILL.md": skill_md("endless")})
     site.pages[f"{NEWER}endless/SKILL.md"] = Answer(bytes(65536), endless=True)
     site.index(endless, site.offer("hello", {"SKILL.md": skill_md("hello")}))
@@ -176,7 +172,7 @@ async def test_a_body_without_end_is_cut(site: PublishingSite, mirror: WebFetche
 
 
 @pytest.mark.parametrize("value", [b"{}", b"[]", b"0", b'{"a":{}}', b'""'])
-async def test_an_index_of_too_many_values_is_refused_before_it_is_parsed(
+async def test_index_with_too_many_values_is_refused_before_parsing(
     site: PublishingSite, mirror: WebFetcher, value: bytes
 ) -> None:
     values = b",".join([value] * (12 * 1024 * 1024 // (len(value) + 1)))
@@ -191,7 +187,7 @@ async def test_an_index_of_too_many_values_is_refused_before_it_is_parsed(
     assert peak < 80 * 1024 * 1024
 
 
-async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(
+async def test_compressed_body_is_limited_by_its_decompressed_size(
     site: PublishingSite, mirror: WebFetcher
 ) -> None:
     large = site.offer("large", {"SKILL.md": skill_md("large")})
@@ -201,7 +197,7 @@ async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(
     assert "sends more than 16,777,216 bytes" in told(await mirror.fetch())["large/SKILL.md"]
 
 
-async def test_a_body_that_was_packed_for_the_way_is_read(site: PublishingSite, mirror: WebFetcher) -> None:
+async def test_gzip_encoded_body_is_read(site: PublishingSite, mirror: WebFetcher) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     packed = gzip.compress(skill_md("hello"))
     site.show(f"{NEWER}hello/SKILL.md", packed, Content_Encoding="gzip")
@@ -209,7 +205,7 @@ async def test_a_body_that_was_packed_for_the_way_is_read(site: PublishingSite, 
     assert names(await mirror.fetch()) == ["hello"]
 
 
-async def test_many_skills_come_a_few_at_a_time(site: PublishingSite, mirror: WebFetcher) -> None:
+async def test_concurrent_downloads_are_limited(site: PublishingSite, mirror: WebFetcher) -> None:
     wanted = [f"skill-{number:02}" for number in range(40)]
     site.index(*(site.offer(name, {"SKILL.md": skill_md(name)}) for name in wanted))
     assert names(await mirror.fetch()) == wanted
@@ -217,7 +213,7 @@ async def test_many_skills_come_a_few_at_a_time(site: PublishingSite, mirror: We
 
 
 @pytest.mark.parametrize("module", [publisher_mirror, publisher_skills])
-async def test_what_is_too_much_together_is_left_out(
+async def test_skills_over_total_size_are_left_out(
     site: PublishingSite, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch, module: ModuleType
 ) -> None:
     one, two = (
@@ -229,18 +225,18 @@ async def test_what_is_too_much_together_is_left_out(
     copy = await mirror.fetch()
     assert len(names(copy)) == 1
     (reason,) = told(copy).values()
-    assert "the skills of one publisher may have" in reason
+    assert "the skills of one web site may have" in reason
 
 
-async def test_a_server_that_says_nothing_is_given_up(site: PublishingSite) -> None:
+async def test_silent_server_times_out(site: PublishingSite) -> None:
     site.pages["/silent"] = Answer(silent=True)
     address = WebAddress.parse(f"{site.origin}/silent")
-    async with WebClient(address, patience=0.05) as fetcher:
+    async with WebClient(address, timeout=0.05) as fetcher:
         with pytest.raises(SourceError, match=r"/silent` takes longer than 0\.05 seconds"):
             await fetcher.get(address, limit=10)
 
 
-async def test_a_download_that_never_comes_does_not_keep_the_others_waiting(
+async def test_stalled_download_does_not_delay_others(
     site: PublishingSite, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
@@ -251,10 +247,10 @@ async def test_a_download_that_never_comes_does_not_keep_the_others_waiting(
     monkeypatch.setattr(publisher_mirror, "TIMEOUT_SECONDS", 0.2)
     copy = await mirror.fetch()
     assert names(copy) == ["hello"]
-    assert "take too long" in told(copy)["late/SKILL.md"]
+    assert "took too long" in told(copy)["late/SKILL.md"]
 
 
-async def test_a_key_in_an_address_is_not_repeated_in_an_error(site: PublishingSite) -> None:
+async def test_key_in_address_is_not_repeated_in_error(site: PublishingSite) -> None:
     address = WebAddress.parse(f"{site.origin}/gone?key=secret")
     async with WebClient(address) as fetcher:
         with pytest.raises(SourceError, match=r"/gone` answers 404$"):
@@ -262,7 +258,7 @@ async def test_a_key_in_an_address_is_not_repeated_in_an_error(site: PublishingS
     assert [request.path for request in site.log] == ["/gone?key=secret"]
 
 
-async def test_what_is_on_this_machine_is_asked_without_a_proxy(
+async def test_loopback_requests_use_no_proxy(
     site: PublishingSite, other: PublishingSite, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
@@ -274,7 +270,7 @@ async def test_what_is_on_this_machine_is_asked_without_a_proxy(
     assert other.log == []
 
 
-async def test_a_cookie_is_not_kept(site: PublishingSite, mirror: WebFetcher) -> None:
+async def test_cookies_are_not_stored(site: PublishingSite, mirror: WebFetcher) -> None:
     site.index(site.offer("hello", {"SKILL.md": skill_md("hello")}))
     index = site.pages[f"{NEWER}index.json"]
     site.pages[f"{NEWER}index.json"] = replace(index, headers={"Set-Cookie": "who=you; Path=/"})
@@ -282,7 +278,7 @@ async def test_a_cookie_is_not_kept(site: PublishingSite, mirror: WebFetcher) ->
     assert not any("Cookie" in request.headers for request in site.log)
 
 
-async def test_foreign_errors_never_get_out(site: PublishingSite) -> None:
+async def test_http_library_errors_become_source_errors(site: PublishingSite) -> None:
     address = WebAddress.parse(f"{site.origin}/x")
     site.go_offline()
     async with WebClient(address) as fetcher:
