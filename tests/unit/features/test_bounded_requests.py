@@ -112,12 +112,12 @@ def test_data_for_a_tool_is_bounded_by_the_message_alone(wire: Peer) -> None:
 @pytest.mark.parametrize(
     ("message", "code", "told"),
     [
-        ({"id": LONG, "method": "ping"}, INVALID_REQUEST, "the id of a request may have 1,024 bytes"),
-        ({"id": 1, "method": LONG}, INVALID_PARAMS, "the name of a method may have 1,024 bytes"),
+        ({"id": LONG, "method": "ping"}, INVALID_REQUEST, "the id of a request may have at most 1,024 bytes"),
+        ({"id": 1, "method": LONG}, INVALID_PARAMS, "the name of a method may have at most 1,024 bytes"),
         (
             {"id": 1, "method": "tools/call", "params": {"arguments": {"x": [0] * (MAX_MESSAGE_VALUES + 1)}}},
             INVALID_REQUEST,
-            f"a message may have {MAX_MESSAGE_VALUES:,} JSON values",
+            f"a message may have at most {MAX_MESSAGE_VALUES:,} JSON values",
         ),
         (
             {
@@ -126,7 +126,7 @@ def test_data_for_a_tool_is_bounded_by_the_message_alone(wire: Peer) -> None:
                 "params": {"arguments": {'"\\': ['\\"'] * (MAX_MESSAGE_VALUES + 1)}},
             },
             INVALID_REQUEST,
-            f"a message may have {MAX_MESSAGE_VALUES:,} JSON values",
+            f"a message may have at most {MAX_MESSAGE_VALUES:,} JSON values",
         ),
         (
             {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "x" * 70_000}}},
@@ -159,7 +159,10 @@ def test_nesting_is_bounded() -> None:
 
     assert isinstance(read_message(nested(MAX_NESTING - 3)), types.JSONRPCRequest)
     refused: Any = read_message(nested(MAX_NESTING))
-    assert refused.answer.error.message == f"a message may have {MAX_NESTING} levels of objects and lists"
+    assert (
+        refused.answer.error.message
+        == f"a message may have at most {MAX_NESTING} levels of objects and lists"
+    )
 
 
 def test_a_parameter_is_bounded_where_others_carry_the_messages() -> None:
@@ -230,7 +233,7 @@ async def test_all_clients_together_have_a_limit(mode: Any, monkeypatch: pytest.
     uris = list(library.catalog.entries)
     server = skills_server(library)
     async with listening(server, mode, uris[:2]) as (client, _):
-        with pytest.raises(MCPError, match="all clients of this server may take 1,000 bytes"):
+        with pytest.raises(MCPError, match="clients of this server have reached the limit of 1,000 bytes"):
             await subscribe(client, mode, uris[2:])
         assert set(library.subscribed_uris) >= set(uris[:2])
     assert not library.subscribed_uris
