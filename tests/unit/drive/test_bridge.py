@@ -175,7 +175,7 @@ async def test_a_wrong_call_is_told_so_that_the_next_is_right(
 
 async def test_a_tool_that_is_there_already_is_refused() -> None:
     (first, *_) = bridge.bridge_tools(Hub())
-    with pytest.raises(ConflictError, match="the tool `load-skill` is there already"):
+    with pytest.raises(ConflictError, match="the tool `load-skill` already exists"):
         all_features(Library([]), ServeOptions(tools=[replace(first, name="load-skill")]))
 
 
