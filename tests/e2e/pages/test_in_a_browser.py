@@ -354,7 +354,7 @@ async def test_the_token_is_entered_once_and_forgotten_on_request(browser: Brows
             await expect(field).to_be_focused()
             await field.fill("wrong")
             await page.get_by_role("button", name="Enter").click()
-            await expect(page.get_by_role("alert")).to_have_text("that is not the token.")
+            await expect(page.get_by_role("alert")).to_have_text("the token is wrong.")
             await field.fill("open-sesame")
             await field.press("Enter")
             await expect(page.get_by_role("heading", name="one", exact=True)).to_be_visible()

@@ -189,8 +189,8 @@ def test_collections_add_up() -> None:
 def test_a_prompt_is_never_dropped() -> None:
     one, other = Skill("a", "x"), Skill("b", "x")
     for added, told in [
-        ([Skills().add(one)], "is for one skill, and not for a collection"),
-        ([one, Skills().add(other)], "is for one skill, and not for a collection"),
+        ([Skills().add(one)], "is for one skill, not for a collection"),
+        ([one, Skills().add(other)], "is for one skill, not for a collection"),
         ([one, other], "is for one skill; "),
         ([], "is for one skill; "),
     ]:

@@ -331,8 +331,8 @@ def test_what_is_refused_says_what_to_do(browser: Browser) -> None:
     answer = browser.call("/ui/call/skill-config-add-source", {"source": "nowhere"})
     assert answer.status_code == 409
     assert answer.json() == {
-        "error": "`nowhere` is not a whole path",
-        "hint": "write it as in `/home/you/skills` or `~/skills`",
+        "error": "`nowhere` is not an absolute path",
+        "hint": "write a path such as `/home/you/skills` or `~/skills`",
     }
 
 

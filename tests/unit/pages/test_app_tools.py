@@ -182,11 +182,15 @@ async def test_a_page_steers_the_server(client: Client, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("skill-config-add-source", {"source": "nowhere"}, "`nowhere` is not a whole path\nhint: write it"),
+        (
+            "skill-config-add-source",
+            {"source": "nowhere"},
+            "`nowhere` is not an absolute path\nhint: write a",
+        ),
         ("skill-config-add-source", {}, "the parameter `source` must be a string"),
         ("skill-config-remove-source", {"label": "team-skills"}, "comes from the command line"),
         ("skill-config-visibility", {"uri": "skill://x/SKILL.md", "user": False}, "there is no skill"),
-        ("skill-config-visibility", {"uri": "skill://x/SKILL.md"}, "give `assistant`, `user` or both"),
+        ("skill-config-visibility", {"uri": "skill://x/SKILL.md"}, "pass `assistant`, `user` or both"),
         ("skill-config-allowed-origins", {"origins": "x"}, "must be a list of strings"),
         ("skill-config-static", {"static": 1}, "must be true or false"),
         ("skill-display", {"skill": "refnds"}, "did you mean `refunds`"),
