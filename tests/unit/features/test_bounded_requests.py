@@ -97,7 +97,7 @@ def test_a_parameter_that_is_too_long_is_refused(
     assert wire.result("skills/get", {"uri": "skill://outer/SKILL.md"})["skill"]
 
 
-def test_parameters_up_to_the_limit_are_taken(wire: Peer) -> None:
+def test_parameters_up_to_the_limit_are_accepted(wire: Peer) -> None:
     uri = f"skill://{'x' * 4088}"
     assert "no skill is served at" in wire.error("skills/get", {"uri": uri})["message"]
     value = {"ref": COMPLETION, "argument": {"name": "name", "value": "x" * 8192}}
@@ -165,14 +165,14 @@ def test_nesting_is_bounded() -> None:
     )
 
 
-def test_a_parameter_is_bounded_where_others_carry_the_messages() -> None:
+def test_parameter_length_is_checked_without_our_transport() -> None:
     with pytest.raises(BadParamsError, match=r"`uri` is too long: it may have 4,096 bytes"):
         Call({"uri": LONG}).text("uri")
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_server_of_somebody_else_is_bounded_for_skills_only(mode: Any) -> None:
+async def test_attached_server_limits_only_skill_requests(mode: Any) -> None:
     server = MCPServer("theirs")
 
     @server.tool()
@@ -273,7 +273,7 @@ class Watched(MemorySource):
 
 
 @pytest.mark.anyio
-async def test_a_skill_is_followed_while_any_subscription_wants_it() -> None:
+async def test_skill_is_followed_while_it_has_a_subscription() -> None:
     source = Watched([skill("a/one"), skill("a/two"), skill("b/three")])
     library = Library([source], frozen=True)
     await library.load()
@@ -294,7 +294,7 @@ async def test_a_skill_is_followed_while_any_subscription_wants_it() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_uri_concerns_the_skills_around_it_at_it_and_below_it() -> None:
+async def test_subscription_covers_enclosing_and_nested_skills() -> None:
     library = await library_of(*(skill(path) for path in ("a", "b/c", "b/cc/d", "b/cc/e/f", "g/h")))
     catalog = library.catalog
 
@@ -310,7 +310,7 @@ async def test_a_uri_concerns_the_skills_around_it_at_it_and_below_it() -> None:
             assert (set(found), len(found)) == (expected, len(expected)), uri
 
 
-def test_templates_are_found_as_if_each_was_asked() -> None:
+def test_template_lookup_equals_matching_each_template() -> None:
     paths = ["docs/{a}/guide", "docs/{a}/{b}", "{x}/docs/guide", "{x}/{y}/{z}", "d%20/{a}", "{x}"]
     templates = [SkillTemplate(path, path, "code", path) for path in paths]
     index = TemplateIndex(templates)
@@ -338,7 +338,7 @@ def test_templates_are_found_as_if_each_was_asked() -> None:
 
 
 @pytest.mark.anyio
-async def test_many_templates_leave_a_long_uri_alone() -> None:
+async def test_long_uri_is_fast_to_match_against_many_templates() -> None:
     server = SkillServer("many")
     for number in range(100):
         server.add(LiveSkill(f"docs{number}/{{a}}/guide", lambda: "# Hi", description="Guide."))

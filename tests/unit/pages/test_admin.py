@@ -58,7 +58,7 @@ async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return stage
 
 
-async def test_a_source_that_is_added_is_served_now_and_after_the_next_start(stage: Stage) -> None:
+async def test_added_source_is_served_now_and_after_restart(stage: Stage) -> None:
     await stage.gateway.admin.add_source(f" {stage.other} ", None, None)
     assert stage.names == {"one", "two"}
     assert stage.labels == ["named", "other"]
@@ -67,14 +67,14 @@ async def test_a_source_that_is_added_is_served_now_and_after_the_next_start(sta
     assert {entry.name for entry in (await again.library.load()).entries.values()} == {"one", "two"}
 
 
-async def test_a_label_and_a_prefix_are_kept(stage: Stage) -> None:
+async def test_label_and_prefix_are_saved(stage: Stage) -> None:
     await stage.gateway.admin.add_source(str(stage.other), "acme", "team/a")
     assert "skill://team/a/two/SKILL.md" in stage.gateway.library.catalog.entries
     written = {"source": str(stage.other), "label": "acme", "prefix": "team/a"}
     assert stage.written()["sources"] == [written]
 
 
-async def test_only_what_the_configuration_names_can_be_removed(stage: Stage) -> None:
+async def test_only_configured_sources_can_be_removed(stage: Stage) -> None:
     admin = stage.gateway.admin
     await admin.add_source(str(stage.other), None, None)
     assert [each.removable for each in admin.sources()] == [False, True]
@@ -105,9 +105,7 @@ async def test_only_what_the_configuration_names_can_be_removed(stage: Stage) ->
         ("git+https://user:secret@host.example/x", "there is a token in this address"),
     ],
 )
-async def test_what_cannot_be_served_is_refused_and_not_written(
-    stage: Stage, source: str, message: str
-) -> None:
+async def test_invalid_source_is_refused_and_not_saved(stage: Stage, source: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         await stage.gateway.admin.add_source(source, None, None)
     assert not stage.file.path.exists()
@@ -117,7 +115,7 @@ async def test_what_cannot_be_served_is_refused_and_not_written(
 @pytest.mark.parametrize(
     "path", ["~nobody-of-this-name/x", "/a\0b", "/" + "a" * 5000], ids=["~", "NUL", "long"]
 )
-async def test_a_configured_path_that_cannot_be_is_a_fault_of_its_own(stage: Stage, path: str) -> None:
+async def test_impossible_configured_path_does_not_affect_others(stage: Stage, path: str) -> None:
     stage.file.path.write_text(f"[[sources]]\nsource = {json.dumps(path)}\n", encoding="utf-8")
     stage.gateway = stage.start()
     await stage.gateway.library.load()
@@ -128,7 +126,7 @@ async def test_a_configured_path_that_cannot_be_is_a_fault_of_its_own(stage: Sta
     assert stage.labels == ["named", "other"]
 
 
-async def test_what_is_served_already_is_refused(stage: Stage) -> None:
+async def test_source_that_is_already_served_is_refused(stage: Stage) -> None:
     with pytest.raises(UsageError, match="is already served, from the command line"):
         await stage.gateway.admin.add_source(f"{stage.folder}/../named", None, None)
     await stage.gateway.admin.add_source(str(stage.other), None, None)
@@ -137,7 +135,7 @@ async def test_what_is_served_already_is_refused(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("text", ["sources = 1\n", "[[sources]\n", "static = 'yes'\n", "\xff"])
-async def test_a_configuration_that_cannot_be_read_is_never_written_over(stage: Stage, text: str) -> None:
+async def test_unreadable_configuration_is_never_overwritten(stage: Stage, text: str) -> None:
     content = text.encode("latin-1")
     stage.file.path.write_bytes(content)
     admin, uri = stage.gateway.admin, "skill://one/SKILL.md"
@@ -157,7 +155,7 @@ async def test_a_configuration_that_cannot_be_read_is_never_written_over(stage: 
     assert stage.gateway.library.frozen is False
 
 
-async def test_what_else_stands_in_the_configuration_stays(stage: Stage) -> None:
+async def test_other_configuration_is_preserved(stage: Stage) -> None:
     text = '# mine\nfuture = "kept"\n\n[limits]\nfiles = 100 # enough\n\n[other]\nkey = 1\n'
     stage.file.path.write_text(text, encoding="utf-8")
     admin = stage.gateway.admin
@@ -177,7 +175,7 @@ async def test_what_else_stands_in_the_configuration_stays(stage: Stage) -> None
     assert stage.file.path.read_text(encoding="utf-8").strip() == text.strip()
 
 
-async def test_visibility_is_decided_and_left_to_the_skill_again(stage: Stage) -> None:
+async def test_visibility_can_be_set_and_reset(stage: Stage) -> None:
     admin, library = stage.gateway.admin, stage.gateway.library
     uri = "skill://one/SKILL.md"
     await admin.set_visibility(uri, {"assistant": False})
@@ -191,7 +189,7 @@ async def test_visibility_is_decided_and_left_to_the_skill_again(stage: Stage) -
         await admin.set_visibility("skill://gone/SKILL.md", {"assistant": False})
 
 
-async def test_static_mode_holds_at_the_next_start_and_can_be_left_there(stage: Stage) -> None:
+async def test_static_mode_is_saved_and_can_be_turned_off(stage: Stage) -> None:
     await stage.gateway.admin.set_static(static=True)
     assert stage.gateway.library.frozen
     again = stage.start()
@@ -204,7 +202,7 @@ async def test_static_mode_holds_at_the_next_start_and_can_be_left_there(stage: 
     assert stage.written() == {}
 
 
-async def test_static_mode_of_the_command_line_is_not_changed_here(tmp_path: Path) -> None:
+async def test_static_mode_of_the_command_line_cannot_be_changed(tmp_path: Path) -> None:
     stage = Stage(tmp_path, static=True)
     await stage.gateway.library.load()
     assert stage.gateway.admin.settings().static_fixed == "command line"
@@ -239,7 +237,7 @@ async def test_without_leave_nothing_can_be_changed(tmp_path: Path) -> None:
     assert not stage.file.path.exists()
 
 
-async def test_sync_looks_at_a_folder_now(stage: Stage) -> None:
+async def test_sync_rescans_a_folder(stage: Stage) -> None:
     write_skill(stage.folder, "late")  # nobody follows the library here
     await stage.gateway.admin.sync_source("named")
     assert stage.names == {"one", "late"}
@@ -249,7 +247,7 @@ def offered(site: PublishingSite, name: str) -> Artifact:
     return site.offer(name, {"SKILL.md": skill_md(name)})
 
 
-async def test_sync_fetches_now_and_says_when_it_did(stage: Stage) -> None:
+async def test_sync_fetches_and_reports_the_time(stage: Stage) -> None:
     with PublishingSite() as site:
         site.index(offered(site, "published"))
         await stage.gateway.admin.add_source(site.origin, "site", None)
@@ -268,7 +266,7 @@ async def test_sync_fetches_now_and_says_when_it_did(stage: Stage) -> None:
     assert "source-stale" in {problem.rule for problem in stage.gateway.library.catalog.problems}
 
 
-async def test_an_origin_that_is_allowed_now_is_asked_now(stage: Stage) -> None:
+async def test_newly_allowed_origin_is_fetched_at_once(stage: Stage) -> None:
     with PublishingSite() as site, PublishingSite() as elsewhere:
         away = replace(offered(elsewhere, "away"), url=f"{elsewhere.origin}{NEWER}away/SKILL.md")
         site.index(offered(site, "here"), away)
@@ -287,7 +285,7 @@ async def test_an_allowed_origin_is_checked(stage: Stage) -> None:
     assert stage.gateway.admin.settings().allowed_origins == ("https://a.example",)
 
 
-async def test_whoever_listens_hears_of_every_change(stage: Stage) -> None:
+async def test_listeners_are_called_after_every_change(stage: Stage) -> None:
     heard: list[int] = []
     stop = stage.gateway.admin.listen(lambda: heard.append(1))
     await stage.gateway.admin.add_source(str(stage.other), None, None)
@@ -307,7 +305,7 @@ async def test_two_changes_at_once_are_both_made(stage: Stage, tmp_path: Path) -
     assert stage.names == {"one", "two", "three"}
 
 
-async def test_clients_of_a_running_server_are_told(stage: Stage) -> None:
+async def test_clients_of_a_running_server_are_notified(stage: Stage) -> None:
     async with listening(skills_server(stage.gateway.library), "auto", []) as (client, heard):
         await stage.gateway.admin.add_source(str(stage.other), None, None)
         await heard.until_true(lambda: {"prompts", "resources"} <= set(heard.all))
