@@ -323,7 +323,7 @@ async def test_a_file_above_the_limit_is_refused_by_an_error_that_names_it(mode:
         just = await client.call_tool("skill-resource", {"skill": "large", "path": "just.txt"})
         assert text_of(just) == "x" * 100
         told = await refusal(client, "skill-resource", {"skill": "large", "path": "more.txt"})
-    assert told == "`more.txt` has 101 bytes; the limit is 100 bytes a file"
+    assert told == "`more.txt` has 101 bytes; the limit is 100 bytes per file"
 
 
 async def test_a_folder_is_bounded_as_a_whole(mode: Any) -> None:
@@ -332,7 +332,7 @@ async def test_a_folder_is_bounded_as_a_whole(mode: Any) -> None:
         mode, skill("large", files=files), options=ServeOptions(max_file_bytes=100)
     ) as client:
         told = await refusal(client, "skill-resource", {"skill": "large", "path": "folder"})
-        assert told == "`folder` holds 120 bytes; the limit is 100 bytes: read its files one by one"
+        assert told == "`folder` has 120 bytes; the limit is 100 bytes: read its files one by one"
         one = await client.call_tool("skill-resource", {"skill": "large", "path": "folder/1.txt"})
         assert len(text_of(one)) == 30
 
@@ -347,7 +347,7 @@ async def test_a_folder_of_files_that_are_made_when_read_is_bounded_too(mode: An
     live = skill("live", files={f"folder/{n}.txt": content for n in range(50)})
     async with connected(mode, live, options=ServeOptions(max_file_bytes=100)) as client:
         told = await refusal(client, "skill-resource", {"skill": "live", "path": "folder"})
-        assert "`folder` holds 120 bytes" in told
+        assert "`folder` has 120 bytes" in told
         listed = text_of(await client.call_tool("skill-resource", {"skill": "live", "path": ""}))
     assert len(made) == 2
     assert "folder/49.txt" in listed.splitlines()

@@ -156,11 +156,11 @@ class ServerPair:
     response_cache: CountingCache
     with_cache: PipeClient
     without: PipeClient
-    posts_with_lane: AsgiClient
+    posts_with_cache: AsgiClient
     posts_without: AsgiClient
 
     def close(self) -> None:
-        for each in (self.with_cache, self.without, self.posts_with_lane, self.posts_without):
+        for each in (self.with_cache, self.without, self.posts_with_cache, self.posts_without):
             each.close()
 
 

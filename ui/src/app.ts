@@ -1,4 +1,4 @@
-// The pages inside an MCP Apps host: its theme, its fonts, its edges.
+// The pages inside an MCP Apps host. They use its theme, fonts and safe areas.
 
 import {
   App,

@@ -1,4 +1,4 @@
-// What a page knows of the server, and how it asks: over HTTP in a browser, through the host in an MCP App.
+// The data and requests of a page. Implemented over HTTP in a browser, and through the host in an MCP App.
 
 export interface Skill {
   uri: string;
@@ -60,7 +60,7 @@ export interface Config {
   revision: number;
   version: string;
   editable: boolean;
-  /** What to do so that things can be changed here; empty if they can. */
+  /** What to do so that this page can change the server; empty if it can. */
   unlock: string;
   skills: number;
   errors: number;
@@ -94,14 +94,14 @@ export interface Change {
   "skill-config-static": { static: boolean };
 }
 
-/** What went wrong, in the server's own words, and what to do. */
+/** An error with a message, mostly from the server, and a hint. */
 export class Failure extends Error {
   constructor(
     message: string,
     readonly hint = "",
-    /** Whether the server wants to know first who asks. */
+    /** Whether the browser must sign in first. */
     readonly locked = false,
-    /** Whether it could not be reached at all. */
+    /** Whether the server could not be reached. */
     readonly lost = false,
   ) {
     super(message);
@@ -114,9 +114,9 @@ export interface Backend {
   skill(uri: string): Promise<SkillDetail>;
   file(skill: Skill, file: SkillFile): Promise<FileText>;
   change<K extends keyof Change>(action: K, argument: Change[K]): Promise<void>;
-  /** Have `noticed` called whenever something may have changed, and `lost` while nobody can say. */
+  /** Call `noticed` whenever something may have changed, and `lost` when the connection is lost or restored. */
   follow(noticed: (revision: number) => void, lost: (lost: boolean) => void): void;
   openLink(url: string): void;
-  /** Forget who asks; absent where there is nothing to forget. */
+  /** Sign out; absent if there is no session. */
   leave?: () => Promise<void>;
 }

@@ -1,4 +1,4 @@
-// The pages in a browser: the token first, where the server wants one.
+// The pages in a browser. Asks for the token first if the server requires one.
 
 import { Failure } from "./backend";
 import { fill, h, icon } from "./dom";
@@ -37,7 +37,7 @@ async function begin(): Promise<void> {
   }
 }
 
-/** Use the one-time key of the address; return why it could not be used, if there was one. */
+/** Use the one-time key in the address, if there is one. Return the failure if it cannot be used. */
 async function redeemed(): Promise<Failure | null> {
   try {
     await backend.redeem();
@@ -88,18 +88,18 @@ function door(): void {
         { class: "card", onsubmit: (event: Event) => void enter(event) },
         icon(icons.mark, "icon mark large"),
         h("h1", null, "Skillwire"),
-        h("p", null, "This server wants its token, the same that MCP clients send. This browser stays signed in until you sign out."),
+        h("p", null, "This server requires a token: the same one that MCP clients send. This browser stays signed in until you sign out."),
         h("label", { for: "token" }, "Token"),
         field,
         wrong,
-        h("button", { class: "primary", type: "submit" }, "Enter"),
+        h("button", { class: "primary", type: "submit" }, "Sign in"),
       ),
     ),
   );
   field.focus();
 }
 
-// An address with a key, opened in a tab that shows the page already, changes only the fragment.
+// Opening an address with a key in a tab that already shows the page changes only the fragment: reload.
 window.addEventListener("hashchange", () => location.hash.startsWith("#key=") && location.reload());
 
 void begin();

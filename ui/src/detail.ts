@@ -1,4 +1,4 @@
-// One skill: where it is from, who may start it, what is wrong with it, its document and its files.
+// One skill: its origin, visibility, problems, document and files.
 
 import type { FileText, SkillDetail, SkillFile } from "./backend";
 import { Failure } from "./backend";
@@ -24,10 +24,10 @@ export class Detail {
   private readonly content = h("div", { class: "content" });
   readonly element = h("article", { class: "detail", "aria-label": "Skill", tabindex: "-1" }, this.content);
   private uri = "";
-  private told = "";
+  private shown = "";
   private tab: Tab = "document";
   private path = "";
-  private asking = 0;
+  private requests = 0;
 
   constructor(
     private readonly store: Store,
@@ -35,48 +35,48 @@ export class Detail {
     private readonly notices: Notices,
   ) {}
 
-  /** Show the skill with this URI as it is now. What is shown already stays as it is. */
+  /** Show the current state of the skill with this URI. Redraws only if something changed. */
   async show(uri: string, state: State): Promise<void> {
     if (uri !== this.uri) {
       this.uri = uri;
-      this.told = "";
+      this.shown = "";
       this.tab = "document";
       this.path = "SKILL.md";
       this.element.scrollTop = 0;
     }
     if (!uri) {
-      if (this.told !== "none") this.nothing();
+      if (this.shown !== "none") this.nothing();
       return;
     }
     if (!state.config) return;
-    const asked = ++this.asking;
+    const request = ++this.requests;
     try {
       const skill = await this.store.backend.skill(uri);
       const file = skill.fileList.find((each) => each.path === this.path) ?? skill.fileList[0]!;
       const text = await this.store.backend.file(skill, file);
-      if (asked !== this.asking) return;
-      const told = JSON.stringify([{ ...skill, revision: 0 }, text, state.config.editable]);
-      if (told !== this.told) {
-        const first = !this.told;
-        this.told = told;
+      if (request !== this.requests) return;
+      const shown = JSON.stringify([{ ...skill, revision: 0 }, text, state.config.editable]);
+      if (shown !== this.shown) {
+        const first = !this.shown;
+        this.shown = shown;
         this.draw(skill, file, text, state);
         if (first && matchMedia("(max-width: 800px)").matches) this.element.focus({ preventScroll: true });
       }
     } catch (error) {
-      if (asked === this.asking) this.missing(error);
+      if (request === this.requests) this.missing(error);
     }
   }
 
   private nothing(): void {
-    this.told = "none";
+    this.shown = "none";
     fill(
       this.content,
-      empty(icons.book, "Choose a skill", h("p", null, "Its document, files and settings show here.")),
+      empty(icons.book, "Choose a skill", h("p", null, "Its document, files and settings appear here.")),
     );
   }
 
   private missing(error: unknown): void {
-    this.told = "";
+    this.shown = "";
     const failure = error instanceof Failure ? error : new Failure(String(error));
     fill(
       this.content,
@@ -123,12 +123,12 @@ export class Detail {
       "button",
       {
         class: "quiet square",
-        "aria-label": "Copy the address",
+        "aria-label": "Copy the URI",
         onclick: () => {
           void navigator.clipboard
             .writeText(uri)
             .then(() => this.notices.say("Copied"))
-            .catch(() => this.notices.fail(new Failure("The browser does not let us copy")));
+            .catch(() => this.notices.fail(new Failure("The browser does not allow copying")));
         },
       },
       icon(icons.copy),
@@ -213,7 +213,7 @@ export class Detail {
     return h(
       "section",
       { class: "reader" },
-      h("div", { class: "tabs", role: "tablist", "aria-label": "What to read", onkeydown: moved }, buttons),
+      h("div", { class: "tabs", role: "tablist", "aria-label": "Content", onkeydown: moved }, buttons),
       panel,
     );
   }
@@ -222,7 +222,7 @@ export class Detail {
     if (this.tab === "files") return [this.files(skill)];
     const name = file.path === "SKILL.md" ? [] : [this.shownFile(file)];
     if (text.text === null) {
-      return [...name, empty(icons.archive, "It is not shown here", h("p", null, `${text.why}.`))];
+      return [...name, empty(icons.archive, "This file is not shown here", h("p", null, `${text.why}.`))];
     }
     const rendered =
       this.tab === "document" && /\.(md|markdown)$/i.test(file.path)
@@ -279,7 +279,7 @@ export class Detail {
   private read(path: string): void {
     this.path = path;
     this.tab = /\.(md|markdown)$/i.test(path) ? "document" : "raw";
-    this.told = "";
+    this.shown = "";
     void this.show(this.uri, this.store.state);
   }
 }

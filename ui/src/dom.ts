@@ -1,9 +1,9 @@
-// Elements in a line. Text is always text: nothing here parses HTML.
+// Helpers to create elements. Text is never parsed as HTML.
 
 export type Child = Node | string | number | null | undefined | false | Child[];
 type Props = Record<string, unknown>;
 
-/** Make an element. `on…` are listeners, `class` and the like attributes; false and undefined leave one out. */
+/** Create an element. `on…` functions are listeners, others are attributes; false, null and undefined are omitted. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   props: Props | null = null,
@@ -33,7 +33,7 @@ function put(parent: Node, children: Child[]): void {
   }
 }
 
-/** Put these children in the place of those that an element has. */
+/** Replace the children of an element. */
 export function fill(element: Element, ...children: Child[]): void {
   const fragment = document.createDocumentFragment();
   put(fragment, children);
@@ -42,7 +42,7 @@ export function fill(element: Element, ...children: Child[]): void {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Draw a line icon in a box of 24 by 24. It says nothing to a screen reader. */
+/** Return a line icon of 24 by 24. It is hidden from screen readers. */
 export function icon(path: string, className = "icon"): SVGSVGElement {
   const svg = document.createElementNS(SVG, "svg");
   const attributes = { viewBox: "0 0 24 24", class: className, "aria-hidden": "true", focusable: "false" };

@@ -1,13 +1,13 @@
-// A stream of server-sent events, read with `fetch`: an `EventSource` cannot send the header that names a session.
+// Server-sent events, read with `fetch`: an `EventSource` cannot send the session header.
 
 import { Failure } from "./backend";
 
-/** Read until the stream ends. Raises `Failure` for any answer but a stream, and whatever `fetch` raises. */
+/** Read until the stream ends. Throws `Failure` for any answer other than a stream, and the errors of `fetch`. */
 export async function events(
   path: string,
   headers: Record<string, string>,
   opened: () => void,
-  heard: (data: string) => void,
+  received: (data: string) => void,
 ): Promise<void> {
   const response = await fetch(path, { headers: { ...headers, Accept: "text/event-stream" }, cache: "no-store" });
   if (!response.ok || !response.body) {
@@ -21,6 +21,6 @@ export async function events(
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) if (line.startsWith("data:")) heard(line.slice(5).trim());
+    for (const line of lines) if (line.startsWith("data:")) received(line.slice(5).trim());
   }
 }

@@ -1,4 +1,4 @@
-// Numbers, times and addresses as people read them.
+// Format numbers, times and paths for people.
 
 const numbers = new Intl.NumberFormat("en");
 
@@ -28,7 +28,7 @@ export function ago(iso: string, now = Date.now()): string {
 const SCHEME = "skill://";
 const MAIN = "/SKILL.md";
 
-/** The path of a skill: what its URI holds between the scheme and its document. */
+/** Return the path of a skill: the part of its URI between the scheme and `SKILL.md`. */
 export function skillPath(uri: string): string {
   return uri.slice(SCHEME.length, -MAIN.length);
 }

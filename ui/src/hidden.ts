@@ -1,14 +1,14 @@
-// Characters that the eye cannot see, made visible: they can turn a text into another one.
+// Make invisible characters visible. They can change how a text reads.
 
 import { h } from "./dom";
 
 // Control characters, bidirectional overrides and isolates, invisible spaces and joiners, tags.
 const HIDDEN =
   /([\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}])\1*/gu;
-const MOST = 2_000;
-/** Marks beyond which hidden characters are left out and counted: more would hold up the page. */
+const MAX_MARKS = 2_000;
+/** Maximum number of marks. Further hidden characters are only counted, because more would slow down the page. */
 
-/** Show every hidden character below `root` by its number; a run of the same one is one mark. */
+/** Replace every hidden character below `root` by a mark with its code. Repeated characters share one mark. */
 export function reveal(root: Node): void {
   const texts: Text[] = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -22,7 +22,7 @@ export function reveal(root: Node): void {
     for (const found of text.data.matchAll(HIDDEN)) {
       plain += text.data.slice(from, found.index);
       from = found.index + found[0].length;
-      if (marks >= MOST) {
+      if (marks >= MAX_MARKS) {
         left += [...found[0]].length;
         continue;
       }
@@ -32,12 +32,12 @@ export function reveal(root: Node): void {
     }
     if (!from) continue;
     shown.append(plain + text.data.slice(from));
-    if (left) shown.append(note(`${left} more that cannot be seen`));
+    if (left) shown.append(note(`${left} more invisible characters`));
     text.replaceWith(shown);
   }
 }
 
-/** Return the element, with every hidden character in it shown. */
+/** Return the element with its hidden characters made visible. */
 export function revealed<E extends Element>(element: E): E {
   reveal(element);
   return element;
@@ -49,5 +49,5 @@ function mark(character: string, times: number): HTMLElement {
 }
 
 function note(text: string): HTMLElement {
-  return h("span", { class: "hidden-character", title: "A character that cannot be seen" }, text);
+  return h("span", { class: "hidden-character", title: "An invisible character" }, text);
 }

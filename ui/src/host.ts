@@ -1,12 +1,12 @@
-// The server as an MCP Apps host reaches it: every question is a tool call that the host passes on.
+// The backend in an MCP Apps host: every request is a tool call that the host passes on.
 
 import type { App } from "@modelcontextprotocol/ext-apps";
 
 import { Failure } from "./backend";
 import type { Backend, Change, Config, FileText, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
 
-const LOOK = 3000;
-/** Milliseconds between two looks whether something changed: hosts tell pages of nothing. */
+const POLL = 3000;
+/** Milliseconds between two checks for changes. Hosts do not notify pages. */
 
 interface Result {
   content?: Array<{ type: string; text?: string }>;
@@ -18,30 +18,30 @@ export class HostBackend implements Backend {
   constructor(private readonly app: App) {}
 
   config(problems: number): Promise<Config> {
-    return this.ask("skill-config", { problems });
+    return this.request("skill-config", { problems });
   }
 
   skills(offset: number, limit: number): Promise<SkillPage> {
-    return this.ask("skill-display", { offset, limit });
+    return this.request("skill-display", { offset, limit });
   }
 
   async skill(uri: string): Promise<SkillDetail> {
-    return (await this.ask<{ skill: SkillDetail }>("skill-display", { skill: uri })).skill;
+    return (await this.request<{ skill: SkillDetail }>("skill-display", { skill: uri })).skill;
   }
 
   async file(skill: Skill, file: SkillFile): Promise<FileText> {
     const result = await this.call("skill-resource", { skill: skill.uri, path: file.path });
     const [block] = result.content ?? [];
     if (result.isError) return { text: null, why: block?.text ?? "it cannot be read" };
-    return block?.type === "text" ? { text: block.text ?? "", why: "" } : { text: null, why: "It is not text" };
+    return block?.type === "text" ? { text: block.text ?? "", why: "" } : { text: null, why: "it is not text" };
   }
 
   async change<K extends keyof Change>(action: K, argument: Change[K]): Promise<void> {
-    await this.ask(action, argument);
+    await this.request(action, argument);
   }
 
   follow(noticed: (revision: number) => void, lost: (lost: boolean) => void): void {
-    const look = async () => {
+    const poll = async () => {
       if (document.visibilityState === "visible") {
         try {
           noticed((await this.skills(0, 0)).revision);
@@ -50,18 +50,18 @@ export class HostBackend implements Backend {
           lost(true);
         }
       }
-      setTimeout(() => void look(), LOOK);
+      setTimeout(() => void poll(), POLL);
     };
-    void look();
+    void poll();
   }
 
   openLink(url: string): void {
     void this.app.openLink({ url });
   }
 
-  private async ask<T>(name: string, argument: object): Promise<T> {
+  private async request<T>(name: string, argument: object): Promise<T> {
     const result = await this.call(name, argument);
-    if (result.isError) throw failure(result.content?.[0]?.text ?? "The server refused");
+    if (result.isError) throw failure(result.content?.[0]?.text ?? "The server refused the call");
     return result.structuredContent as T;
   }
 
@@ -75,7 +75,7 @@ export class HostBackend implements Backend {
   }
 }
 
-/** A refusal of the server: the message, and on its last line what to do. */
+/** Parse an error of the server: a message, and on its last line a hint. */
 function failure(text: string): Failure {
   const [message = "", hint = ""] = text.split("\nhint: ");
   return new Failure(message, hint);

@@ -1,4 +1,4 @@
-// The server as a browser reaches it: calls below `/ui/`, and a stream that says when something changed.
+// The backend in a browser: calls below `/ui/`, and an event stream that announces changes.
 
 import { Failure } from "./backend";
 import type { Backend, Change, Config, FileText, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
@@ -8,7 +8,7 @@ const STORED = "skillwire-session";
 const KEY = "#key=";
 const OUTDATED = "outdated";
 const PAUSE = 2000;
-/** Milliseconds until a lost stream is opened again. */
+/** Milliseconds before a lost stream is opened again. */
 
 interface Session {
   open: boolean;
@@ -21,24 +21,24 @@ export class HttpBackend implements Backend {
   private session = stored();
   leave?: () => Promise<void>;
 
-  /** Ask whether we are let in; false if the token is wanted first. */
+  /** Return whether the pages are open to this browser; false if it must sign in first. */
   async begin(): Promise<boolean> {
     const session = await this.request<Session>("GET", "/ui/session");
     this.csrf = session.csrf ?? "";
     if (session.canLeave) this.leave = () => this.signOut();
     else {
-      this.keep("");
+      this.store("");
       delete this.leave;
     }
     return session.open;
   }
 
-  /** Show the token, once. What remains of it is a session, which this browser keeps for this origin alone. */
+  /** Sign in with the token. The browser stores only the session, for this origin alone. */
   async enter(token: string): Promise<void> {
     await this.open({ token });
   }
 
-  /** Use the one-time key of the address, if it has one. Raises `Failure` if it was used before. */
+  /** Sign in with the one-time key in the address, if it has one. Throws `Failure` if the key was used before. */
   async redeem(): Promise<void> {
     const { hash } = location;
     if (!hash.startsWith(KEY)) return;
@@ -71,7 +71,7 @@ export class HttpBackend implements Backend {
       try {
         await events("/ui/events", this.headers(), () => lost(false), (data) => noticed(Number(data)));
       } catch (error) {
-        // The session is over: the next load asks for the token. Anything else may pass.
+        // The session has ended: the next load asks for the token. Other errors may be temporary.
         if (error instanceof Failure && error.locked) return noticed(-1);
       }
       lost(true);
@@ -84,9 +84,9 @@ export class HttpBackend implements Backend {
     window.open(url, "_blank", "noopener,noreferrer");
   }
 
-  private async open(shown: { token: string } | { key: string }): Promise<void> {
-    const { session } = await this.request<{ session: string }>("POST", "/ui/session", shown);
-    this.keep(session);
+  private async open(credential: { token: string } | { key: string }): Promise<void> {
+    const { session } = await this.request<{ session: string }>("POST", "/ui/session", credential);
+    this.store(session);
     await this.begin();
   }
 
@@ -94,17 +94,17 @@ export class HttpBackend implements Backend {
     try {
       await this.request("DELETE", "/ui/session");
     } finally {
-      this.keep("");
+      this.store("");
     }
   }
 
-  private keep(session: string): void {
+  private store(session: string): void {
     this.session = session;
     try {
       if (session) localStorage.setItem(STORED, session);
       else localStorage.removeItem(STORED);
     } catch {
-      // A browser that stores nothing asks again after a reload.
+      // Without storage, the browser must sign in again after a reload.
     }
   }
 
@@ -120,9 +120,9 @@ export class HttpBackend implements Backend {
     try {
       return await this.request<T>("POST", path, argument);
     } catch (error) {
-      // The server was started anew, and has another secret: ask for it once.
+      // The server was restarted and has a new CSRF token: fetch it and try once more.
       if (!(error instanceof Failure) || error.message !== OUTDATED) throw error;
-      if (!(await this.begin())) throw new Failure("this server wants its token", "", true);
+      if (!(await this.begin())) throw new Failure("this server requires a token", "", true);
       return this.request<T>("POST", path, argument);
     }
   }

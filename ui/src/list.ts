@@ -1,4 +1,4 @@
-// A list of any length of which only the rows in sight exist. One stop for the keyboard; arrows move inside.
+// A list of any length that creates only the visible rows. It is one tab stop; arrow keys move inside.
 
 import { fill, h } from "./dom";
 
@@ -10,7 +10,7 @@ interface Options<T> {
 }
 
 const BEYOND = 6;
-/** Rows above and below the window, so that a quick scroll shows no gaps. */
+/** Additional rows above and below the visible ones, so that fast scrolling shows no gaps. */
 
 export class VirtualList<T> {
   readonly element: HTMLElement;
@@ -33,18 +33,18 @@ export class VirtualList<T> {
         "aria-label": options.label,
         onkeydown: (event: KeyboardEvent) => this.pressed(event),
         onscroll: () => this.draw(),
-        // Not by a click: the row under the pointer must stay there.
+        // Not after a click: the row under the pointer must not move.
         onfocus: () => this.element.matches(":focus-visible") && this.activate(Math.max(0, this.active), false),
       },
       this.runway,
     );
     new ResizeObserver(() => {
-      this.height = 0; // another width may mean another height of the rows
+      this.height = 0; // the row height may depend on the width
       this.draw();
     }).observe(this.element);
   }
 
-  /** Show these items. The one in focus stays in focus, if it is still among them. */
+  /** Show these items. The active item stays active if it is still among them. */
   show(items: T[], fromTheTop: boolean): void {
     const key = this.active >= 0 ? this.keyAt(this.active) : "";
     this.items = items;
@@ -61,7 +61,7 @@ export class VirtualList<T> {
     this.draw();
   }
 
-  /** Bring the open item into view, once it is known. */
+  /** Scroll to the open item, if it is in the list. */
   reveal(): void {
     const at = this.items.findIndex((item) => this.options.key(item) === this.current);
     if (at < 0) return;
@@ -127,7 +127,7 @@ export class VirtualList<T> {
     return this.height;
   }
 
-  /** Make room for all items, so that there is something to scroll. */
+  /** Set the scroll height for all items. */
   private stretch(): void {
     this.runway.style.height = `${this.items.length * this.rowHeight()}px`;
   }

@@ -1,4 +1,4 @@
-// Somebody's Markdown as elements that can do nothing: no scripts, no styles, no requests.
+// Render untrusted Markdown as inert elements: no scripts, no styles, no requests.
 
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
@@ -9,12 +9,12 @@ const TAGS = [
   ...["a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p"],
   ...["pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"],
 ];
-const ATTRIBUTES = ["href", "start", "class"]; // no `title`: what shows on hover cannot be made visible
+const ATTRIBUTES = ["href", "start", "class"]; // no `title`: invisible characters in a tooltip cannot be made visible
 const FRONTMATTER = /^\ufeff?---[ \t]*\r?\n[\s\S]*?\r?\n---[ \t]*(?:\r?\n|$)/;
-const MOST = 400_000;
-/** Characters beyond which a text is shown raw: rendering it would hold up the page. */
+const MAX_CHARACTERS = 400_000;
+/** Maximum length of a text that is rendered. A longer one is shown raw, because rendering it would be slow. */
 
-// HTML inside Markdown is shown as the text that it is.
+// HTML inside Markdown is shown as text.
 const markdown = new MarkdownIt({ html: false, linkify: false, typographer: false });
 markdown.renderer.rules["image"] = (tokens, at) => {
   const text = markdown.utils.escapeHtml(tokens[at]?.content || "without a description");
@@ -30,7 +30,7 @@ export interface Links {
 /** Return the elements of a document, or null if it is too long to be rendered. */
 export function render(text: string, links: Links): DocumentFragment | null {
   const body = text.replace(FRONTMATTER, "");
-  if (body.length > MOST) return null;
+  if (body.length > MAX_CHARACTERS) return null;
   const fragment = DOMPurify.sanitize(markdown.render(body), {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ATTRIBUTES,
@@ -43,7 +43,7 @@ export function render(text: string, links: Links): DocumentFragment | null {
   return fragment;
 }
 
-/** Have a link do what we know, whatever it says. */
+/** Make a link open a file of the skill or an external page. Other links become plain text. */
 function follow(link: HTMLAnchorElement, links: Links): void {
   const target = link.getAttribute("href") ?? "";
   link.removeAttribute("class");

@@ -1,4 +1,4 @@
-// What the page says to people: of things that went well, in passing; of errors, until they are closed.
+// Notices: success messages disappear after a while, errors stay until they are closed.
 
 import { Failure } from "./backend";
 import { fill, h, icon } from "./dom";

@@ -1,4 +1,4 @@
-// Pieces that several views are made of.
+// Elements that several views share.
 
 import type { Child } from "./dom";
 import { h, icon } from "./dom";
@@ -13,7 +13,7 @@ export function empty(picture: string, title: string, ...more: Child[]): HTMLEle
   return h("div", { class: "empty" }, icon(picture, "icon large"), h("h2", null, title), ...more);
 }
 
-/** A switch: a checkbox that looks like one, with what it means beside it. */
+/** Return a switch, which is a styled checkbox, with its name and meaning beside it. */
 export function toggle(
   name: string,
   meaning: string,
@@ -66,7 +66,7 @@ export function problemItem(problem: Problem): HTMLElement {
   );
 }
 
-/** Show what stands in backticks as code. */
+/** Show text in backticks as code. */
 export function literals(text: string): Child[] {
   return text.split("`").map((part, at) => (at % 2 ? h("code", null, part) : part));
 }

@@ -1,4 +1,4 @@
-// Where in the page we are. In a browser that is part of the address, so that a skill can be linked to.
+// The current view of the page. In a browser it is part of the address, so that skills can be linked to.
 
 import { skillPath, skillUri } from "./format";
 
@@ -6,7 +6,7 @@ export type View = "skills" | "sources" | "problems";
 
 export interface Place {
   view: View;
-  /** The URI of the skill that is open; empty for none. */
+  /** The URI of the open skill; empty for none. */
   skill: string;
 }
 
@@ -14,7 +14,7 @@ export interface Router {
   place: Place;
   listen(listener: (place: Place) => void): void;
   go(place: Place): void;
-  /** The address of a place, for links; null where places have none. */
+  /** Return the address of a place, for links; null if places have no address. */
   address(place: Place): string | null;
 }
 

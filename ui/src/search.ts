@@ -1,4 +1,4 @@
-// Search as you type: every word must be there; names come before what only mentions them.
+// Search as you type: every word must match, and matches in names come first.
 
 import type { Skill } from "./backend";
 import { skillPath } from "./format";

@@ -1,4 +1,4 @@
-// The frame around the views: the name, the three views, and how the connection is.
+// The frame around the views: the name, the links to the three views, and the state of the connection.
 
 import type { Backend, Failure } from "./backend";
 import { fill, h, icon } from "./dom";
@@ -59,12 +59,12 @@ export class Shell {
     void this.store.load().finally(() => this.store.follow());
   }
 
-  /** Say what went wrong, until it is closed. */
+  /** Show an error until it is closed. */
   fail(failure: Failure): void {
     this.notices.fail(failure);
   }
 
-  /** Show the skills that hold these words. */
+  /** Show the skills that contain these words. */
   search(query: string): void {
     this.router.go({ view: "skills", skill: "" });
     this.skills.search(query);

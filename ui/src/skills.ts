@@ -1,4 +1,4 @@
-// The skills: a search field, the list of those that match, and one of them beside it.
+// The skills view: a search field, the matching skills, and the details of one of them.
 
 import type { Skill } from "./backend";
 import { Detail } from "./detail";
@@ -102,8 +102,8 @@ export class SkillsView {
     const found = search(skills, query);
     const all = skills.length;
     const more = complete ? "" : ` of ${number(config?.skills ?? all)}, loading`;
-    const told = found.length === all ? `${count(all, "skill")}${more}` : `${number(found.length)} of ${count(all, "skill")}`;
-    if (this.tally.textContent !== told) this.tally.textContent = told;
+    const text = found.length === all ? `${count(all, "skill")}${more}` : `${number(found.length)} of ${count(all, "skill")}`;
+    if (this.tally.textContent !== text) this.tally.textContent = text;
     this.tally.hidden = !all;
     this.list.element.hidden = !found.length;
     this.none.hidden = found.length > 0 || !complete;
@@ -121,7 +121,7 @@ export class SkillsView {
     return empty(
       icons.search,
       "Nothing matches",
-      h("p", null, "No skill holds ", h("q", { dir: "auto" }, query), "."),
+      h("p", null, "No skill contains ", h("q", { dir: "auto" }, query), "."),
       h("button", { onclick: clear }, "Clear the search"),
     );
   }
@@ -130,13 +130,13 @@ export class SkillsView {
     const config = this.state.config;
     const sources = () => this.router.go({ view: "sources", skill: "" });
     const served = config?.sources.length
-      ? `${count(config.sources.length, "source")} ${config.sources.length === 1 ? "is" : "are"} served, and holds no skill. A skill is a folder with a SKILL.md.`
-      : "Add a folder, a repository or a web site that holds skills.";
+      ? `${count(config.sources.length, "source")} ${config.sources.length === 1 ? "is" : "are"} served, but without any skill. A skill is a folder with a SKILL.md file.`
+      : "Add a folder, a repository or a web site with skills.";
     return empty(
       icons.book,
       "No skills yet",
       h("p", null, served),
-      h("button", { class: "primary", onclick: sources }, config?.editable ? "Add a source" : "See the sources"),
+      h("button", { class: "primary", onclick: sources }, config?.editable ? "Add a source" : "Show the sources"),
     );
   }
 

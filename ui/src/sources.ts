@@ -1,4 +1,4 @@
-// Where the skills come from: every source with its state; adding, fetching and removing; settings.
+// The sources view: every source with its state; adding, fetching and removing sources; settings.
 
 import type { Config, Source } from "./backend";
 import { Failure } from "./backend";
@@ -29,7 +29,7 @@ export class SourcesView {
   private readonly adding: HTMLElement;
   private readonly note = h("p", { class: "note" });
   readonly element: HTMLElement;
-  private told = "";
+  private shown = "";
 
   constructor(
     private readonly store: Store,
@@ -53,19 +53,19 @@ export class SourcesView {
       this.note,
       config.editable
         ? config.configFile
-          ? ["Changes are kept in ", h("code", null, config.configFile), "."]
-          : "Changes are kept in the configuration file."
+          ? ["Changes are saved in ", h("code", null, config.configFile), "."]
+          : "Changes are saved in the configuration file."
         : ["To change anything here, ", literals(config.unlock), "."],
     );
-    const told = JSON.stringify({ ...config, problems: [], revision: 0 });
-    if (told === this.told) return;
-    this.told = told;
+    const shown = JSON.stringify({ ...config, problems: [], revision: 0 });
+    if (shown === this.shown) return;
+    this.shown = shown;
     const focused = document.activeElement?.getAttribute("data-key");
     fill(
       this.cards,
       config.sources.length
         ? config.sources.map((source) => this.card(source, config.editable))
-        : h("li", { class: "plain" }, empty(icons.folder, "No source yet", h("p", null, "Nothing is served."))),
+        : h("li", { class: "plain" }, empty(icons.folder, "No sources yet", h("p", null, "Nothing is served."))),
     );
     fill(this.settings, this.allSettings(config));
     if (focused) this.element.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`)?.focus();
@@ -138,9 +138,9 @@ export class SourcesView {
         onclick: () =>
           this.work(yes, () => this.store.change("skill-config-remove-source", { label: source.label }), "Removed"),
       },
-      "Remove it",
+      "Remove source",
     );
-    fill(actions, h("span", { class: "question" }, `Serve ${source.label} no more?`), yes, h("button", { class: "quiet", onclick: back }, "Keep it"));
+    fill(actions, h("span", { class: "question" }, `Stop serving ${source.label}?`), yes, h("button", { class: "quiet", onclick: back }, "Cancel"));
     yes.focus();
   }
 
@@ -152,7 +152,7 @@ export class SourcesView {
       spellcheck: "false",
       placeholder: "/home/you/skills, github:owner/repo or https://example.com",
     });
-    const label = h("input", { id: "new-label", autocomplete: "off", spellcheck: "false", placeholder: "chosen for you" });
+    const label = h("input", { id: "new-label", autocomplete: "off", spellcheck: "false", placeholder: "chosen automatically" });
     const prefix = h("input", { id: "new-prefix", autocomplete: "off", spellcheck: "false", placeholder: "none" });
     const button = h("button", { class: "primary", type: "submit" }, icon(icons.plus), "Add");
     const add = async () => {
@@ -173,7 +173,7 @@ export class SourcesView {
       },
       h("div", { class: "field wide" }, h("label", { for: "new-source" }, "Add a source"), source),
       h("div", { class: "field" }, h("label", { for: "new-label" }, "Label"), label),
-      h("div", { class: "field" }, h("label", { for: "new-prefix" }, "Path above its skills"), prefix),
+      h("div", { class: "field" }, h("label", { for: "new-prefix" }, "Path prefix"), prefix),
       button,
     );
   }
@@ -182,15 +182,15 @@ export class SourcesView {
     const freeze = async (on: boolean) => {
       try {
         await this.store.change("skill-config-static", { static: on });
-        this.notices.say(on ? "The set of skills stays as it is now" : "The sources are followed again");
+        this.notices.say(on ? "The set of skills is frozen" : "The sources are followed again");
       } catch (error) {
         this.notices.fail(error);
         throw error;
       }
     };
     const meaning = config.staticFixed
-      ? `Chosen on the ${config.staticFixed}: it cannot be changed here.`
-      : "Skills neither come nor go until you turn this off; their contents still follow the disk.";
+      ? `Set on the ${config.staticFixed}. It cannot be changed here.`
+      : "While this is on, no skills are added or removed. Changes to their files still take effect.";
     return [
       h("h2", null, "Settings"),
       h(
@@ -209,7 +209,7 @@ export class SourcesView {
         "button",
         {
           class: "quiet square",
-          "aria-label": `Allow ${origin} no more`,
+          "aria-label": `Stop allowing ${origin}`,
           onclick: () => this.work(remove, () => write(config.allowedOrigins.filter((each) => each !== origin)), "Saved"),
         },
         icon(icons.close),
@@ -232,7 +232,7 @@ export class SourcesView {
       "div",
       { class: "card origins" },
       h("h3", null, "Allowed origins"),
-      h("p", null, "Web sites that publishers of skills may send this server to, besides their own."),
+      h("p", null, "Origins from which web sources may load files, in addition to their own."),
       items.length ? h("ul", { class: "chips" }, items) : h("p", { class: "quiet-text" }, "None."),
       config.editable &&
         h(
@@ -251,7 +251,7 @@ export class SourcesView {
     );
   }
 
-  /** Do something that takes a while: the button shows it, and the outcome is told. */
+  /** Run a task. The button is busy meanwhile, and a notice reports the outcome. */
   private async work(button: HTMLButtonElement, work: () => Promise<void>, done: string): Promise<void> {
     button.disabled = true;
     button.classList.add("busy");

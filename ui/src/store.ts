@@ -1,4 +1,4 @@
-// What the page knows of the server now, and who is told when that is something else.
+// The state of the page, loaded from the server, and its listeners.
 
 import type { Backend, Change, Config, Skill } from "./backend";
 import { Failure } from "./backend";
@@ -9,7 +9,7 @@ const PROBLEMS = 2000;
 export interface State {
   config: Config | null;
   skills: Skill[];
-  /** Whether all skills are here; the first ones are shown before. */
+  /** Whether all skills are loaded. The first ones are shown before that. */
   complete: boolean;
   failure: Failure | null;
   lost: boolean;
@@ -20,7 +20,7 @@ export class Store {
   private readonly listeners: Array<(state: State) => void> = [];
   private loading: Promise<void> | null = null;
   private again = false;
-  private seen = -1;
+  private revision = -1;
 
   constructor(
     readonly backend: Backend,
@@ -34,7 +34,7 @@ export class Store {
   follow(): void {
     this.backend.follow(
       (revision) => {
-        if (revision !== this.seen) void this.load();
+        if (revision !== this.revision) void this.load();
       },
       (lost) => {
         if (lost !== this.state.lost) this.set({ lost });
@@ -43,7 +43,7 @@ export class Store {
     );
   }
 
-  /** Look again. Of several who want that at once, one asks. */
+  /** Load everything again. Concurrent calls share one load. */
   load(): Promise<void> {
     if (this.loading) {
       this.again = true;
@@ -59,7 +59,7 @@ export class Store {
     return this.loading;
   }
 
-  /** Change something, and look again. Raises `Failure`. */
+  /** Make a change, and load everything again. Throws `Failure`. */
   async change<K extends keyof Change>(action: K, argument: Change[K]): Promise<void> {
     try {
       await this.backend.change(action, argument);
@@ -82,8 +82,8 @@ export class Store {
         if (!this.state.complete && skills.length < total) this.set({ config, skills, failure: null });
         if (page.revision !== config.revision) this.again = true;
       }
-      this.seen = config.revision;
-      this.set({ config, skills: this.kept(skills), failure: null, complete: true });
+      this.revision = config.revision;
+      this.set({ config, skills: this.reuse(skills), failure: null, complete: true });
     } catch (error) {
       const failure = error instanceof Failure ? error : new Failure(String(error));
       if (failure.locked) this.locked();
@@ -91,8 +91,8 @@ export class Store {
     }
   }
 
-  /** Keep the objects of skills that are as they were, so that nothing is drawn anew for them. */
-  private kept(skills: Skill[]): Skill[] {
+  /** Reuse the objects of unchanged skills, so that they are not drawn again. */
+  private reuse(skills: Skill[]): Skill[] {
     const known = new Map(this.state.skills.map((skill) => [skill.uri, skill]));
     return skills.map((skill) => {
       const before = known.get(skill.uri);

@@ -1,4 +1,4 @@
-// Light, dark, or as the system is. The choice is kept in this browser.
+// The theme: light, dark, or that of the system. The choice is stored in this browser.
 
 import { fill, h, icon } from "./dom";
 import { icons } from "./icons";
@@ -6,11 +6,11 @@ import { icons } from "./icons";
 type Theme = "auto" | "light" | "dark";
 const ORDER: Theme[] = ["auto", "light", "dark"];
 const PICTURES = { auto: icons.auto, light: icons.sun, dark: icons.moon };
-const NAMES = { auto: "as the system is", light: "light", dark: "dark" };
+const NAMES = { auto: "system", light: "light", dark: "dark" };
 const KEY = "skillwire-theme";
 
 export function themeButton(): HTMLElement {
-  let theme = remembered();
+  let theme = storedTheme();
   const button = h("button", {
     class: "quiet square",
     id: "theme",
@@ -22,15 +22,15 @@ export function themeButton(): HTMLElement {
   });
   const show = () => {
     document.documentElement.dataset["theme"] = theme;
-    button.setAttribute("aria-label", `Colours: ${NAMES[theme]}`);
-    button.title = `Colours: ${NAMES[theme]}`;
+    button.setAttribute("aria-label", `Theme: ${NAMES[theme]}`);
+    button.title = `Theme: ${NAMES[theme]}`;
     fill(button, icon(PICTURES[theme]));
   };
   show();
   return button;
 }
 
-function remembered(): Theme {
-  const kept = localStorage.getItem(KEY);
-  return ORDER.find((theme) => theme === kept) ?? "auto";
+function storedTheme(): Theme {
+  const stored = localStorage.getItem(KEY);
+  return ORDER.find((theme) => theme === stored) ?? "auto";
 }

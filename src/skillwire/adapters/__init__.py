@@ -1,1 +1,1 @@
-"""Our tools in the shape of agent frameworks: a module for each, which alone imports that framework."""
+"""Session tools for agent frameworks. Each module imports only its own framework."""

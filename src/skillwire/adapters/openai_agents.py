@@ -18,18 +18,20 @@ def openai_tools(tools: Iterable[AgentTool]) -> list[FunctionTool]:
 
 
 def _function_tool(tool: AgentTool) -> FunctionTool:
-    async def invoke(_: ToolContext[Any], written: str) -> str:
+    async def invoke(_: ToolContext[Any], arguments: str) -> str:
         try:
-            return await tool.invoke(_parsed(tool, written))
+            return await tool.invoke(_parse_arguments(tool, arguments))
         except SkillwireError as error:
-            return str(error)  # the model may do better; an exception would end its whole run
+            return str(error)  # the model can try again; an exception would end the run
 
     return FunctionTool(tool.name, tool.description, dict(tool.parameters), invoke, strict_json_schema=True)
 
 
-def _parsed(tool: AgentTool, written: str) -> object:
-    """Return the arguments that a model wrote: nothing at all, where there are none."""
+def _parse_arguments(tool: AgentTool, arguments: str) -> object:
+    """Parse the arguments from a model. Models may send an empty string for no arguments."""
     try:
-        return json.loads(written or "{}")
+        return json.loads(arguments or "{}")
     except (ValueError, RecursionError) as error:
-        raise BadParamsError(f"the arguments of {quoted(tool.name)} are not JSON; write an object") from error
+        raise BadParamsError(
+            f"the arguments of {quoted(tool.name)} are not JSON; send a JSON object"
+        ) from error

@@ -10,7 +10,7 @@ from skillwire.host.session.tools import AgentTool
 
 
 def pydantic_ai_tools(tools: Iterable[AgentTool]) -> list[Tool[Any]]:
-    """Return the tools for `Agent(tools=…)`, whatever its dependencies are."""
+    """Return the tools for `Agent(tools=…)`. They work with any type of dependencies."""
     return [_tool(tool) for tool in tools]
 
 
@@ -19,8 +19,8 @@ def _tool(tool: AgentTool) -> Tool[Any]:
         try:
             return await tool.invoke(arguments)
         except BadParamsError as error:
-            raise ModelRetry(str(error)) from error  # the same call, written better, may do
+            raise ModelRetry(str(error)) from error  # the model can correct the arguments
         except SkillwireError as error:
-            raise ToolFailed(str(error)) from error  # the same call will not do; the run goes on
+            raise ToolFailed(str(error)) from error  # repeating the call does not help; the run continues
 
     return Tool.from_schema(call, tool.name, tool.description, dict(tool.parameters))

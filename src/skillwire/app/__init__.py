@@ -1,1 +1,1 @@
-"""Put it together: open the sources, build the server, serve it over stdio or HTTP."""
+"""Open the sources, build the server, and serve it over stdio or HTTP."""

@@ -1,4 +1,4 @@
-"""Steering a server while it runs: each change is written into the configuration, then made."""
+"""Change a running server: each change is first written to the configuration file, then applied."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -40,7 +40,7 @@ _GITHUB = "github:"
 
 
 class AdminService:
-    """The `Admin` of a server that was started with a command line and a configuration file."""
+    """The `Admin` of a server with command-line arguments and a configuration file."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class AdminService:
         more: Sequence[tuple[Source, AddedSource]] = (),
         static_by_flag: bool = False,
     ) -> None:
-        """`more` are sources that areas bring, behind all others."""
+        """`more` are the sources of product areas. They come after all others."""
         self._library = library
         self._opened = list(opened)
         self._arguments = arguments
@@ -73,11 +73,11 @@ class AdminService:
 
     def sources(self) -> list[SourceFacts]:
         configured = [_facts(each, editable=self.editable) for each in self._opened]
-        brought = [
-            SourceFacts(each.label, added.kind, each.place, each.label, added.given_by, removable=False)
-            for each, added in self._more
+        added = [
+            SourceFacts(each.label, facts.kind, each.place, each.label, facts.given_by, removable=False)
+            for each, facts in self._more
         ]
-        return [*configured, *brought]
+        return [*configured, *added]
 
     def settings(self) -> ServerSettings:
         return ServerSettings(
@@ -96,8 +96,8 @@ class AdminService:
         argument = source.strip()
         if is_local(argument) and not local_path(argument).is_absolute():
             raise UsageError(
-                f"{quoted(argument)} is not a whole path",
-                hint="write it as in `/home/you/skills` or `~/skills`",
+                f"{quoted(argument)} is not an absolute path",
+                hint="write a path such as `/home/you/skills` or `~/skills`",
             )
         async with self._changing:
             added = ConfiguredSource(argument, label or None, prefix or None)
@@ -114,7 +114,7 @@ class AdminService:
             if opened.wanted.given_by is not SpecOrigin.CONFIGURATION:
                 raise UsageError(
                     f"the source {quoted(label)} comes from the {opened.wanted.given_by}",
-                    hint="only what the configuration names can be removed here",
+                    hint="only sources in the configuration file can be removed here",
                 )
             await anyio.to_thread.run_sync(partial(_remove, file, opened))
             await self._serve_configured(file)
@@ -126,23 +126,25 @@ class AdminService:
             await source.fetch()
         except SourceError as error:
             raise UsageError(
-                f"{quoted(label)} cannot be fetched: {error}", hint="what was fetched last is served"
+                f"{quoted(label)} cannot be fetched: {error}", hint="the last good copy is served"
             ) from error
         finally:
             await self._library.rescan_source(source)
-            self._tell()
+            self._notify()
 
     async def set_visibility(self, uri: str, sides: Mapping[str, bool | None]) -> None:
         file = self._must_be_editable()
         if uri not in self._library.catalog.entries:
-            raise UsageError(f"there is no skill {quoted(uri)}", hint="perhaps it was removed meanwhile")
+            raise UsageError(
+                f"there is no skill {quoted(uri)}", hint="it may have been removed; reload the page"
+            )
         async with self._changing:
             await anyio.to_thread.run_sync(decide, file, uri, sides)
             await self._library.decide(VisibilityPolicy(read_overrides(file)))
-            self._tell()
+            self._notify()
 
     async def set_allowed_origins(self, origins: Sequence[str]) -> None:
-        from skillwire.sources.web.address import allowed_origin  # noqa: PLC0415 - only who needs it
+        from skillwire.sources.web.address import allowed_origin  # noqa: PLC0415 - rarely needed
 
         file = self._must_be_editable()
         checked = tuple(dict.fromkeys(allowed_origin(each.strip()) for each in origins if each.strip()))
@@ -153,14 +155,16 @@ class AdminService:
     async def set_static(self, *, static: bool) -> None:
         file = self._must_be_editable()
         if self._static_by_flag:
-            raise UsageError("static mode was chosen on the command line", hint="start it without `--static`")
+            raise UsageError(
+                "static mode was set on the command line", hint="start the server without `--static`"
+            )
         async with self._changing:
             await anyio.to_thread.run_sync(partial(write_static, file, static=static))
             await self._library.freeze(frozen=static)
-            self._tell()
+            self._notify()
 
     async def _serve_configured(self, file: ConfigFile) -> None:
-        """Make the running server what the configuration says, and leave alone what it says as before."""
+        """Apply the configuration file to the running server. Unchanged sources stay open."""
         origins = SourceSettings.read(file).allowed_origins
         known = {each.wanted: each for each in self._opened if not self._is_outdated(each, origins)}
         opened = await anyio.to_thread.run_sync(
@@ -168,10 +172,10 @@ class AdminService:
         )
         await self._library.serve([*(each.source for each in opened), *(each for each, _ in self._more)])
         self._opened, self._origins = opened, origins
-        self._tell()
+        self._notify()
 
     def _is_outdated(self, opened: OpenedSource, origins: tuple[str, ...]) -> bool:
-        """Whether a source would be opened differently now, though nobody wants it differently."""
+        """Return whether a source must be opened again although its configuration is unchanged."""
         if isinstance(opened.source, UnavailableSource):
             return True
         return origins != self._origins and kind_of(opened.wanted.argument).name == "publisher"
@@ -181,22 +185,24 @@ class AdminService:
         for each in self._opened:
             if (canonical_place(each.wanted.argument), each.wanted.prefix) == (place, added.prefix):
                 raise UsageError(
-                    f"{quoted(added.source)} is served already, because of the {each.wanted.given_by}",
-                    hint=f"it is the source {quoted(each.source.label)}",
+                    f"{quoted(added.source)} is already served, from the {each.wanted.given_by}",
+                    hint=f"its label is {quoted(each.source.label)}",
                 )
 
     def _named(self, label: str) -> OpenedSource:
         opened = next((each for each in self._opened if each.source.label == label), None)
         if opened is None:
-            raise UsageError(f"there is no source {quoted(label)}", hint="perhaps it was removed meanwhile")
+            raise UsageError(
+                f"there is no source {quoted(label)}", hint="it may have been removed; reload the page"
+            )
         return opened
 
     def _must_be_editable(self) -> ConfigFile:
         if self._file is None or not self._editable:
-            raise UsageError("nothing can be changed here", hint="start the server with `--allow-config`")
+            raise UsageError("this server cannot be changed", hint="start the server with `--allow-config`")
         return self._file
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in self._listeners:
             listener()
 

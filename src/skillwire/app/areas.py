@@ -1,4 +1,4 @@
-"""The table of product areas. Each has one line here; `skillwire.area` says what it can bring."""
+"""The table of product areas. Each has one line here; `skillwire.area` defines what an area can add."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,18 +10,18 @@ from skillwire.area import Area, Command, ServeFlags, ServePart, ServeRequest
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """The line of an area: the folder's name, and the module with its declaration `AREA`."""
+    """One product area: the name of its folder, and the module that declares `AREA`."""
 
     name: str
     module: str
     always: bool = False
-    """Whether it is part of every `serve`. Others are loaded when one of their options is given."""
+    """Whether every `serve` includes it. Other areas are loaded only if one of their options is set."""
 
     def load(self) -> Area:
         return import_module(self.module).AREA
 
 
-# An area sees what those above it report.
+# The order matters: an area sees the problems that the areas above it report.
 AREAS = (
     Registration("contract", "skillwire.contract.area"),
     Registration("drive", "skillwire.drive.area"),
@@ -30,19 +30,19 @@ AREAS = (
 
 
 def area_commands() -> dict[str, Command]:
-    """Return the commands of all areas, by their names."""
+    """Return the commands of all areas, by name."""
     return {name: command for each in AREAS for name, command in each.load().commands.items()}
 
 
 def area_options(command: str) -> dict[str, type]:
-    """Return the options that areas bring for a command of the core, by the names of the areas."""
+    """Return the classes of options that areas add to a core command, by the names of the areas."""
     paths = {each.name: _options(each.load(), command) for each in AREAS}
     found: dict[str, type] = {name: _imported(path) for name, path in paths.items() if path}
     return {name: flags for name, flags in found.items() if fields(flags)}
 
 
 def serve_parts(chosen: Mapping[str, object], request: ServeRequest) -> tuple[ServePart, ...]:
-    """Return what the areas add to a server. `chosen` are the options that were given, by area.
+    """Return what the areas add to a server. `chosen` are the options set by the user, by area name.
 
     Raises `UsageError`.
     """
@@ -51,8 +51,8 @@ def serve_parts(chosen: Mapping[str, object], request: ServeRequest) -> tuple[Se
 
 
 def _flags(registration: Registration, chosen: Mapping[str, object]) -> ServeFlags:
-    given = chosen.get(registration.name)
-    return cast("ServeFlags", _imported(registration.load().serve)() if given is None else given)
+    flags = chosen.get(registration.name)
+    return cast("ServeFlags", _imported(registration.load().serve)() if flags is None else flags)
 
 
 def _options(area: Area, command: str) -> str:

@@ -1,4 +1,4 @@
-"""`attach`: add skills to a server that a program has."""
+"""`attach`: add skills to an existing MCP server."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FastMCPServer(Protocol):
-    """What a `FastMCP` is to a type checker, whether it is installed or not."""
+    """The type of a `FastMCP` server, for type checkers without FastMCP installed."""
 
     @property
     def name(self) -> str: ...
@@ -36,15 +36,15 @@ def attach(
     options: ServeOptions | None = None,
     bus: "SubscriptionBus | None" = None,
 ) -> None:
-    """Add `skills` to a server that you have: a low-level `Server`, `MCPServer` or `FastMCP`.
+    """Add `skills` to your own server: a low-level `Server`, an `MCPServer` or a `FastMCP`.
 
-    `skills` are values, collections, a `SkillServer`, sources, or folders relative to the calling file. With
-    `prompt`, one skill is also a prompt of this name. Clients without the extension get tools, prompts and a
-    list of skills, unless `every_client` is False; `options` say how. Pass the `bus` of your own
-    `subscriptions/listen`, if you have one.
+    `skills` are skills, collections, a `SkillServer`, sources, or folders relative to the calling file. With
+    `prompt`, a single skill also becomes a prompt of this name. Clients without the Skills extension get
+    tools, prompts and a list of skills as `options` define, unless `every_client` is False. If your server
+    answers `subscriptions/listen` itself, pass the `bus` of its events.
 
-    Raises `InvalidValueError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
-    that serves skills already.
+    Raises `InvalidValueError` or `ConflictError` for invalid skills, and `ConflictError` if the server
+    already has skills.
     """
     base = caller_folder()
     parts: list[Servable] = [each.skills if isinstance(each, SkillServer) else each for each in skills]

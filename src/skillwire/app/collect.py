@@ -1,4 +1,4 @@
-"""Collect what a program wants served: skills in code, sources and folders, as one library."""
+"""Collect skills in code, sources and folders into one library."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ Servable: TypeAlias = Skill | LiveSkill | Skills | Source | str | os.PathLike[st
 
 @dataclass(frozen=True, slots=True)
 class CollectedSkills:
-    """Everything that is to be served."""
+    """The library to serve, and the prompts of its skills in code."""
 
     library: Library
     prompts: Mapping[str, Skill]
@@ -36,9 +36,10 @@ def collect_skills(
     limits: Limits | None = None,
     frozen: bool = False,
 ) -> CollectedSkills:
-    """Return all that `parts` hold. A relative path is relative to `base`; `limits` are those of folders.
+    """Return everything in `parts` as one library. Paths are relative to `base`; `limits` apply to folders.
 
-    Raises `ConflictError` if skills written in code get in each other's way, or sources share a label.
+    Raises `InvalidValueError` for other values, and `ConflictError` if skills in code conflict or two sources
+    have the same label.
     """
     skills, sources = Skills(), list[Source]()
     for part in parts:
@@ -52,7 +53,7 @@ def collect_skills(
             case str() | os.PathLike():
                 sources.append(FolderSource(base / part, limits=limits, keep_good=True))
             case _:
-                fix = "hand over a `Skill`, `Skills`, a source, or the path of a folder"
-                raise InvalidValueError("the value", repr(part), "is nothing that can be served", fix)
-    written = [CodeSource(skills, label=label)] if len(skills) else []
-    return CollectedSkills(Library([*written, *sources], frozen=frozen), skills.prompts)
+                fix = "pass a `Skill`, `Skills`, a source, or the path of a folder"
+                raise InvalidValueError("the value", repr(part), "cannot be served", fix)
+    code_sources = [CodeSource(skills, label=label)] if len(skills) else []
+    return CollectedSkills(Library([*code_sources, *sources], frozen=frozen), skills.prompts)

@@ -1,4 +1,4 @@
-"""What one `skillwire serve` serves, and its start: load the library, report what there is."""
+"""The library of one `skillwire serve`, and its start: load the library, and report skills and problems."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -21,15 +21,15 @@ from skillwire.sources.placeholder import UnavailableSource
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
-"""What is said of a source at the start, in full: it concerns all of its skills."""
+"""Problems of a whole source. They are printed in full at the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedLibrary:
-    """What is served, and what the areas add to it."""
+    """The served library, and what product areas add to it."""
 
     context: ServerContext
-    steering: AdminService
+    admin: AdminService
     parts: Sequence[ServePart] = ()
     additions: Sequence[AddedFeatures] = ()
 
@@ -46,12 +46,12 @@ def open_served_library(
     parts: Sequence[ServePart] = (),
     editable: bool = False,
 ) -> ServedLibrary:
-    """Return all that is wanted, not loaded yet. Raises `UsageError`."""
-    wanted = [each for part in parts for each in part.sources]
-    opened = open_sources(arguments, replace(options, allow_empty=options.allow_empty or bool(wanted)), file)
+    """Open all sources and return their library, not loaded yet. Raises `UsageError`."""
+    added = [each for part in parts for each in part.sources]
+    opened = open_sources(arguments, replace(options, allow_empty=options.allow_empty or bool(added)), file)
     sources = [each.source for each in opened]
     more: list[tuple[Source, AddedSource]] = []
-    for each in wanted:
+    for each in added:
         sources.append(each.open(_free(each.kind, {source.label for source in sources})))
         more.append((sources[-1], each))
     configured = SourceSettings() if file is None else SourceSettings.read(file)
@@ -60,7 +60,7 @@ def open_served_library(
         frozen=options.frozen or (configured.static and not more),
         visibility=None if file is None else VisibilityPolicy(read_overrides(file)),
     )
-    steering = AdminService(
+    admin = AdminService(
         library,
         opened,
         arguments=arguments,
@@ -70,46 +70,44 @@ def open_served_library(
         more=more,
         static_by_flag=options.frozen,
     )
-    return _with_features(ServerContext(library, steering, catalog_problems), steering, parts)
+    return _with_features(ServerContext(library, admin, catalog_problems), admin, parts)
 
 
-def _with_features(
-    context: ServerContext, steering: AdminService, parts: Sequence[ServePart]
-) -> ServedLibrary:
-    """Return what is served, with the features of each part. A part sees the problems that others report."""
+def _with_features(context: ServerContext, admin: AdminService, parts: Sequence[ServePart]) -> ServedLibrary:
+    """Return the served library with the features of each part. A part sees the problems of earlier parts."""
     additions: list[AddedFeatures] = []
     for part in parts:
         if (added := part.features(context)) is not None:
             additions.append(added)
             context = replace(context, problems=added.problems or context.problems)
-    return ServedLibrary(context, steering, parts, additions)
+    return ServedLibrary(context, admin, parts, additions)
 
 
 def _free(label: str, taken: Collection[str]) -> str:
-    """Return the label, with a number behind it if that is taken."""
+    """Return the label, with a number appended if it is taken."""
     labels = chain([label], (f"{label}-{number}" for number in count(2)))
     return next(each for each in labels if each not in taken)
 
 
 async def start(gateway: ServedLibrary) -> None:
-    """Load the library and say what there is. Raises `UsageError`."""
+    """Load the library, and print the number of skills and problems. Raises `UsageError`."""
     library = gateway.library
     catalog = await load(library)
     for part in gateway.parts:
         part.loaded(gateway.context)
     print_notice(pluralize(len(catalog.entries), "skill"))
-    _tell_of_sources(gateway)
+    _report_sources(gateway)
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
             print_notice(escape_invisible(problem.message))
-    # Static mode that was chosen in a page must not lock that page out.
-    by_flag = bool(gateway.steering.settings().static_fixed)
+    # Only for `--static`: static mode set in a page must not keep the server, and so the page, from starting.
+    by_flag = bool(gateway.admin.settings().static_fixed)
     if by_flag and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
-        hint = "with `--static` nobody would ask again; mend the source, or leave `--static` out"
-        raise UsageError("a source has no skills to freeze", hint=hint)
-    told = [problem for problem in catalog.problems if problem.rule is not Rule.SOURCE_WAITING]
-    errors = sum(problem.severity is Severity.ERROR for problem in told)
-    warnings = len(told) - errors
+        hint = "with `--static` it would never be tried again; fix the source, or omit `--static`"
+        raise UsageError("a source cannot be read, so its skills cannot be frozen", hint=hint)
+    problems = [problem for problem in catalog.problems if problem.rule is not Rule.SOURCE_WAITING]
+    errors = sum(problem.severity is Severity.ERROR for problem in problems)
+    warnings = len(problems) - errors
     if errors or warnings:
         counts = f"{pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}"
         print_notice(f"{counts}; {check_command(library)} them")
@@ -121,14 +119,14 @@ async def start(gateway: ServedLibrary) -> None:
         print_notice(NO_SKILLS if library.sources else "no source is configured; add one in the page")
 
 
-def _tell_of_sources(gateway: ServedLibrary) -> None:
+def _report_sources(gateway: ServedLibrary) -> None:
     library = gateway.library
     for source in library.pending_sources:
         print_notice(f"waiting for {quoted(source.place)}, which does not exist")
     for source in library.sources:
         if isinstance(source, UnavailableSource):
             print_notice(f"{quoted(source.place)} is not served: {escape_invisible(source.reason)}")
-    for facts in gateway.steering.sources():
-        if facts.kind == "server":  # not everybody knows the difference to `skillwire bridge` (H30)
-            told = "its skills go to models and people unapproved; `skillwire bridge` asks you first"
-            print_notice(f"{quoted(facts.label)} is a server that you trust: {told}")
+    for facts in gateway.admin.sources():
+        if facts.kind == "server":  # users may not know the difference to `skillwire bridge` (H30)
+            note = "its skills go to models and people without approval; `skillwire bridge` asks you first"
+            print_notice(f"{quoted(facts.label)} is a server that you trust: {note}")

@@ -1,4 +1,4 @@
-"""Serve over HTTP: bind the port, mount the well-known site and what areas add, run."""
+"""Serve over HTTP: bind the port, mount the well-known site and the routes of product areas, and run."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A port that is listened to, who may come there, what they must send, and how much they may use."""
+    """A listening socket, with the hosts, origins, token and limits that apply to it."""
 
     listening: socket.socket
     policy: HostPolicy
@@ -30,21 +30,21 @@ class Endpoint:
 
 
 def bind_endpoint(http: str, reachable: "HttpOptions", lets_in: str) -> Endpoint:
-    """Return the endpoint at `http`, with the walls that the options want. Raises `UsageError`.
+    """Listen at `http` and return the endpoint with its guards. Raises `UsageError`.
 
-    `lets_in` says what strangers could do there who need no token, if that is more than reading skills.
+    `lets_in` describes what clients without a token could do besides reading skills; empty if nothing.
     """
     token, limits = token_from(reachable.token_env, os.environ), http_limits_from(os.environ)
     address = Address.parse(http)
     if not address.is_loopback and token is None:
-        _refuse_without_token(address, lets_in, insists=reachable.allow_public)
+        _refuse_without_token(address, lets_in, allow_public=reachable.allow_public)
     return _bind(address, token, limits, reachable.allow_host or [], reachable.allow_origin or [])
 
 
 def bind_for_program(
     http: str, token: str | None, allow_hosts: Sequence[str], allow_origins: Sequence[str]
 ) -> Endpoint:
-    """Return the endpoint at `http` of a server in a program. Raises `UsageError`."""
+    """Listen at `http` for a program and return the endpoint. Raises `UsageError`."""
     address = Address.parse(http)
     if token is not None:
         check_token(token, "the token")
@@ -68,16 +68,16 @@ def _bind(
     return Endpoint(listening, HostPolicy(bound, hosts, origins), token, limits)
 
 
-def _refuse_without_token(address: Address, lets_in: str, *, insists: bool) -> None:
+def _refuse_without_token(address: Address, lets_in: str, *, allow_public: bool) -> None:
     if lets_in:
         raise UsageError(
             f"{lets_in}, and `{address.host}` can be reached from other machines",
-            hint="set a token with `--token-env VAR`, or bind a loopback address",
+            hint="set a token with `--token-env VAR`, or listen on `127.0.0.1`",
         )
-    if not insists:
+    if not allow_public:
         raise UsageError(
             f"`{address.host}` can be reached from other machines, and there is no token",
-            hint="set one with `--token-env VAR`, or insist with `--allow-public`",
+            hint="set one with `--token-env VAR`, or allow this with `--allow-public`",
         )
 
 

@@ -1,4 +1,4 @@
-"""Own the process of a server: the log on stderr, the garbage collector, threads and the event loop."""
+"""Set up the process of a server: the log on stderr, the garbage collector, threads and the event loop."""
 
 import gc
 import logging
@@ -16,19 +16,19 @@ import anyio
 from skillwire.core.process import owned
 
 _SWITCH_SECONDS = 0.001
-"""How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
+"""Thread switch interval in seconds. Limits how long a request waits for a thread that scans folders."""
 SAME_LINES = 5
-"""Lines of one kind that are written each minute."""
+"""Maximum lines of one kind per minute."""
 ALL_LINES = 40
-"""Lines of one logger that are written each minute, whatever their kind."""
+"""Maximum lines of one logger per minute, of any kind."""
 MINUTE = 60.0
 
 
 class RateLimitedHandler(logging.StreamHandler[TextIO]):
-    """Writes the first records of each kind, and at the end of the minute how many more there were.
+    """Writes the first records of each kind, and at the end of the minute how many were left out.
 
-    Records are of one kind if they have the same logger and the same template. A logger that puts what
-    clients send into its templates would make a new kind each time, hence the second limit.
+    Records are of one kind if they have the same logger and the same message template. The second limit is
+    for loggers that put input of clients into the template, which makes each record a new kind.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
         self._kinds: Counter[tuple[str, str]] = Counter()
         self._written: Counter[str] = Counter()
         self._left_out: dict[str, tuple[int, int]] = {}
-        """By logger: the highest level that was left out, and how many records."""
+        """By logger: the highest level and the number of the records left out."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, or count it. The caller holds the lock of the handler."""
+        """Write a record, or only count it. The caller holds the lock of the handler."""
         if time.monotonic() >= self._until:
             self._begin()
         name = record.name
@@ -86,14 +86,14 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
     def _summarise(self) -> None:
         left_out, self._left_out = self._left_out, {}
         for name, (level, number) in left_out.items():
-            said = "... and %s more in the last minute"
-            super().emit(logging.LogRecord(name, level, "", 0, said, (f"{number:,}",), None))
+            message = "... and %s more in the last minute"
+            super().emit(logging.LogRecord(name, level, "", 0, message, (f"{number:,}",), None))
 
 
 def log_to_stderr() -> logging.Handler | None:
-    """Let people see what goes wrong inside. Stdout belongs to the client.
+    """Log warnings to stderr, because stdout belongs to the client. Return the new handler.
 
-    Returns what was added to the log. A program that has set up its own keeps it, and nothing is added.
+    If the program has already set up logging, do nothing and return None.
     """
     if logging.getLogger().handlers:
         return None
@@ -106,9 +106,9 @@ def log_to_stderr() -> logging.Handler | None:
 
 @contextmanager
 def own_process() -> Generator[None]:
-    """Fit the whole process to one server meanwhile, and leave it as it was.
+    """Configure the whole process for one server while the block runs, then restore it.
 
-    On any thread but the main one, the process is somebody else's, and nothing is done to it.
+    Does nothing on any thread but the main one, because the process then belongs to other code.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -121,7 +121,7 @@ def own_process() -> Generator[None]:
             yield
     finally:
         sys.setswitchinterval(seconds)
-        if not frozen:  # else somebody set something aside before, and it cannot be told apart
+        if not frozen:  # otherwise it would also unfreeze objects that other code froze before
             gc.unfreeze()
         if handler is not None:
             root.removeHandler(handler)
@@ -130,6 +130,6 @@ def own_process() -> Generator[None]:
 
 
 def run_loop(serving: Callable[[], Awaitable[None]]) -> None:
-    """Run the event loop in a process of its own; uvloop where it is to be had."""
+    """Configure the process and run the event loop in it. Uses uvloop if it is installed."""
     with own_process():
         anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})

@@ -1,4 +1,4 @@
-"""`skillwire.serve`: serve skills from a program, as the command `skillwire serve` does."""
+"""`skillwire.serve`: serve skills from a program, like the command `skillwire serve`."""
 
 import os
 from collections.abc import Sequence
@@ -29,19 +29,19 @@ def serve(
     well_known: bool = True,
     cache: bool = True,
 ) -> None:
-    """Serve `skills` over stdio until the client closes its side; with `http`, until a signal to stop.
+    """Serve `skills` on stdio until the client closes its side; with `http`, until a signal to stop.
 
-    `skills` are values, collections, a `SkillServer`, sources, or folders relative to the calling file.
-    `http` is `[HOST:]PORT`. Over HTTP, clients must send the `token`, if there is one; an address that other
-    machines reach needs one. `static` freezes the set of skills. Neither `SKILLS_DIR` nor the configuration
-    file counts, but the limits in the environment do.
+    `skills` are skills, collections, a `SkillServer`, sources, or folders relative to the calling file.
+    `http` is `[HOST:]PORT`. With a `token`, HTTP clients must send it. A token is required if other machines
+    can reach the address. `static` freezes the set of skills. `SKILLS_DIR` and the configuration file are
+    ignored; limits in the environment apply.
 
-    It has the process to itself. Raises `UsageError`, and `InvalidValueError` or `ConflictError` for skills
-    that cannot be.
+    Takes over the process. Raises `UsageError`, and `InvalidValueError` or `ConflictError` for invalid
+    skills.
     """
     base = caller_folder()
     if not skills:
-        hint = 'name a folder, as in `skillwire.serve("skills")`, or hand over skills'
+        hint = 'pass a folder, as in `skillwire.serve("skills")`, or skills'
         raise UsageError("there is nothing to serve", hint=hint)
     parts: list[Servable] = [each.skills if isinstance(each, SkillServer) else each for each in skills]
     collected = collect_skills(parts, label=name, base=base, limits=limits_from(os.environ), frozen=static)

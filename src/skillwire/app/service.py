@@ -1,4 +1,4 @@
-"""A server that is built when it is needed, and served on stdio or over HTTP."""
+"""A server that is built on first use, and served on stdio or over HTTP."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 _SHOWN_PROBLEMS = 10
-"""Problems that are printed at the start of a program."""
+"""Maximum number of problems that are printed at the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """What the options say of who can reach a server."""
+    """The options for serving over HTTP."""
 
     http: str | None = None
     """None for stdio, `DEFAULT_ADDRESS` for the default port."""
@@ -48,27 +48,27 @@ class HttpOptions:
     allow_origin: list[str] | None = None
 
     def endpoint(self, lets_in: str = "") -> "Endpoint | None":
-        """Return where to serve over HTTP, listened to from now on; None for stdio. Raises `UsageError`.
+        """Start listening and return the HTTP endpoint; None for stdio. Raises `UsageError`.
 
-        `lets_in` says what strangers could do there who need no token, if that is more than reading skills.
+        `lets_in` describes what clients without a token could do besides reading skills; empty if nothing.
         """
         if self.http is None:
             self._refuse_without_http()
             return None
-        from skillwire.app.http import bind_endpoint  # noqa: PLC0415 - stdio has no walls around it
+        from skillwire.app.http import bind_endpoint  # noqa: PLC0415 - not needed for stdio
 
         address = str(DEFAULT_PORT) if self.http == DEFAULT_ADDRESS else self.http
         return bind_endpoint(address, self, lets_in)
 
     def _refuse_without_http(self) -> None:
-        given = {
+        http_options = {
             "--token-env": self.token_env,
             "--allow-public": self.allow_public,
             "--allow-host": self.allow_host,
             "--allow-origin": self.allow_origin,
         }
-        if option := next((option for option, value in given.items() if value), None):
-            hint = "stdio has one client, and that one started the server"
+        if option := next((option for option, value in http_options.items() if value), None):
+            hint = "on stdio, the only client is the program that started the server"
             raise UsageError(f"`{option}` needs `--http`", hint=hint)
 
 
@@ -78,27 +78,28 @@ def program_endpoint(
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
 ) -> "Endpoint | None":
-    """Return the same for a program, which has the token itself. Raises `UsageError`."""
+    """Start listening for a program and return the HTTP endpoint; None for stdio. Raises `UsageError`."""
     if http is None:
-        given = {"token": token, "allow_hosts": allow_hosts, "allow_origins": allow_origins}
-        if option := next((option for option, value in given.items() if value), None):
-            raise UsageError(f"`{option}` needs `http`", hint="stdio has one client, and that one is yours")
+        http_options = {"token": token, "allow_hosts": allow_hosts, "allow_origins": allow_origins}
+        if option := next((option for option, value in http_options.items() if value), None):
+            hint = "on stdio, the only client is the program that started the server"
+            raise UsageError(f"`{option}` needs `http`", hint=hint)
         return None
-    from skillwire.app.http import bind_for_program  # noqa: PLC0415 - stdio has no guards around it
+    from skillwire.app.http import bind_for_program  # noqa: PLC0415 - not needed for stdio
 
     return bind_for_program(http, token, allow_hosts, allow_origins)
 
 
 @dataclass(slots=True)
 class _SdkServer:
-    """The server of the SDK, once somebody needs it."""
+    """Holds the server of the SDK once it is built."""
 
     made: "Server[Any] | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A server that is made when somebody needs it. Until then, nothing loads the MCP SDK."""
+    """A server that is built on first use. The MCP SDK is not loaded before that."""
 
     library: Library
     features: Sequence[Feature]
@@ -108,9 +109,9 @@ class Service:
     instructions: str | None = None
     cache: ResponseCache | None = None
     gateway: "ServedLibrary | None" = None
-    """What areas add their routes for, if they add any."""
+    """The served library with its product areas, for their HTTP routes."""
     well_known: bool = True
-    """Whether programs can install the skills over HTTP, from `/.well-known/agent-skills/`."""
+    """Whether skills can be installed over HTTP from `/.well-known/agent-skills/`."""
     sdk: _SdkServer = field(default_factory=_SdkServer, repr=False)
 
     @classmethod
@@ -128,7 +129,7 @@ class Service:
         gateway: "ServedLibrary | None" = None,
         well_known: bool = True,
     ) -> "Service":
-        """Return the service of a library. Without options, it offers nothing."""
+        """Return the service of a library. If `options` is None, it has no features."""
         features = [] if options is None else all_features(library, options, prompts)
         service = cls(
             library,
@@ -143,7 +144,10 @@ class Service:
         return service.for_run(cache=cache)
 
     def for_run(self, *, cache: bool, private: bool = False) -> "Service":
-        """Return it with a cache of its own, or without; `private` if its answers are not for everybody."""
+        """Return a copy with a new cache, or without one.
+
+        With `private`, shared caches must not store answers.
+        """
         freshness = replace(self.freshness, private=True) if private else self.freshness
         made: ResponseCache | None = None
         if cache and self.features:
@@ -151,7 +155,7 @@ class Service:
         return replace(self, freshness=freshness, cache=made)
 
     def server(self) -> "Server[Any]":
-        """Return the server of the SDK, which is loaded only now. It is made once."""
+        """Return the server of the SDK. The first call loads the SDK and builds the server."""
         if (made := self.sdk.made) is None:
             made = self.sdk.made = import_module("skillwire.server.build").skills_server(
                 self.library,
@@ -165,7 +169,7 @@ class Service:
         return made
 
     def usable_cache(self) -> ResponseCache | None:
-        """Return the cache, unless somebody changed the server that it answers for."""
+        """Return the cache, unless the SDK server was changed after it was built."""
         made = self.sdk.made
         if made is not None and import_module("skillwire.server.build").cached_skills(made) is None:
             return None
@@ -175,9 +179,9 @@ class Service:
 def serve_service(
     service: Service, endpoint: "Endpoint | None", *, before: Callable[[], Awaitable[None]] | None = None
 ) -> None:
-    """Serve in a process of its own, until the client closes its side or a signal to stop.
+    """Serve until the client closes its side or a signal to stop arrives. Takes over the process.
 
-    `before` is called first; it loads the library in its own way.
+    `before`, if given, is called first instead of loading the library and reporting problems.
     """
 
     async def load() -> None:
@@ -194,7 +198,7 @@ def serve_service(
 
 
 def _report_problems(library: Library) -> None:
-    """Print what is wrong with the skills of a program, for its author. Nothing is left out in silence."""
+    """Print missing folders and the first problems of the skills."""
     for source in library.pending_sources:
         print_notice(f"waiting for {quoted(source.place)}, which does not exist")
     problems = [each for each in library.catalog.problems if each.rule is not Rule.SOURCE_WAITING]
@@ -207,29 +211,31 @@ def _report_problems(library: Library) -> None:
 
 
 async def serve_at(endpoint: "Endpoint | None", service: Service) -> None:
-    """Serve over HTTP at the endpoint, else on stdio. The library is loaded first, unless somebody did."""
+    """Serve over HTTP at the endpoint, or on stdio if it is None. Loads the library first if needed."""
     await service.library.ensure_loaded()
-    forget = service.library.listen(lambda _: freeze_survivors()) if is_ours() else None
+    stop_listening = service.library.listen(lambda _: freeze_survivors()) if is_ours() else None
     try:
         if endpoint is None:
             await _over_stdio(service)
         else:
             await import_module("skillwire.app.http").serve_over_http(service, endpoint)
     finally:
-        if forget is not None:
-            forget()
+        if stop_listening is not None:
+            stop_listening()
 
 
 async def _over_stdio(service: Service) -> None:
     if sys.stdin.isatty():
-        add = "To look around, add `--http 8765`" if service.gateway else "To look around, serve over HTTP"
-        print_notice(f"waiting for an MCP client on stdin; end with Ctrl-D. {add}")
+        hint = "add `--http 8765`" if service.gateway else "serve over HTTP"
+        print_notice(
+            f"waiting for an MCP client on stdin; stop with Ctrl-D. To use a browser instead, {hint}"
+        )
     unread: UnreadError | None = None
     with anyio.CancelScope() as scope:
         async with on_stop_signal(scope.cancel):
             try:
                 await serve_following(service.library, service.server, service.usable_cache())
-            except UnreadError as error:  # in a group of errors it would be a traceback
+            except UnreadError as error:  # the task group would wrap it in an exception group
                 unread = error
     if unread is not None:
         raise unread

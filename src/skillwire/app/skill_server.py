@@ -1,4 +1,4 @@
-"""`SkillServer`: serve skills written in code, and ask it without a transport."""
+"""`SkillServer`: serve skills written in code, or call it in the same process without a transport."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,10 @@ Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 
 
 class InProcessClient:
-    """Answers as a client would get them. Where no feature answers, there is nothing of the kind."""
+    """Calls features directly and returns what a client would get.
+
+    A method without a feature returns nothing.
+    """
 
     def __init__(self, library: Library, features: Iterable[Feature]) -> None:
         self._library = library
@@ -35,33 +38,36 @@ class InProcessClient:
     async def resources(self) -> list[ListedResource]:
         """Return every page of `resources/list`."""
         listed: list[ListedResource] = []
-        result = await self._ask(RESOURCES_LIST)
+        result = await self._call(RESOURCES_LIST)
         while result is not None:
             listed += cast("list[ListedResource]", result["resources"])
             cursor = result.get("nextCursor")
-            result = None if cursor is None else await self._ask(RESOURCES_LIST, cursor=cursor)
+            result = None if cursor is None else await self._call(RESOURCES_LIST, cursor=cursor)
         return listed
 
     async def contents(self, uri: str) -> list[Contents]:
-        """Return what `resources/read` does. Raises `NotServedError`."""
-        if (result := await self._ask(RESOURCES_READ, uri=uri)) is None:
+        """Return the contents from `resources/read`. Raises `NotServedError`."""
+        if (result := await self._call(RESOURCES_READ, uri=uri)) is None:
             raise NotServedError(uri)
         return cast("list[Contents]", result["contents"])
 
     async def messages(self, name: str) -> list[PromptMessage]:
-        """Return those of `prompts/get`. Raises `BadParamsError`."""
-        if (result := await self._ask(PROMPTS_GET, name=name)) is None:
+        """Return the messages from `prompts/get`. Raises `BadParamsError`."""
+        if (result := await self._call(PROMPTS_GET, name=name)) is None:
             raise BadParamsError(f"there is no prompt {quoted(name)}")
         return cast("list[PromptMessage]", result["messages"])
 
-    async def _ask(self, method: str, **params: object) -> dict[str, Json] | None:
+    async def _call(self, method: str, **params: object) -> dict[str, Json] | None:
         await self._library.ensure_loaded()
         answer = self._methods.get(method)
         return None if answer is None else (await answer(Call(params))).result
 
 
 class SkillServer:
-    """An MCP server for skills in code, for hosts that know skills and for every other client."""
+    """An MCP server for skills written in code.
+
+    Serves hosts with the Skills extension and all other clients.
+    """
 
     def __init__(
         self,
@@ -72,9 +78,9 @@ class SkillServer:
         options: ServeOptions | None = None,
         every_client: bool | None = None,
     ) -> None:
-        """Clients without the extension get tools, prompts and a list of skills, as the `options` say.
+        """Clients without the Skills extension get tools, prompts and a list of skills, as `options` define.
 
-        With `every_client=False` they get none of it, whatever the options say.
+        With `every_client=False` they get none of these; it takes precedence over `options`.
         """
         self.name, self.version, self.instructions = name, version, instructions
         self.options = chosen_options(options, every_client=every_client)
@@ -83,17 +89,15 @@ class SkillServer:
         self._service: Service | None = None
 
     def add(self, *skills: Skill | LiveSkill | Skills, prompt: str | None = None) -> Self:
-        """Register skills, or whole collections; with `prompt`, one skill that is also a prompt of this name.
+        """Register skills or collections. With `prompt`, a single skill also becomes a prompt of this name.
 
-        Raises `InvalidValueError` for what cannot be, and `ConflictError` once the server is built.
+        Raises `InvalidValueError` for invalid arguments, and `ConflictError` once the server is built.
         """
         single = [each for each in skills if not isinstance(each, Skills)]
         if prompt is not None:
             if len(single) < len(skills):
                 fix = "name it in the collection: `Skills().add(skill, prompt=…)`"
-                raise InvalidValueError(
-                    "the prompt", prompt, "is for one skill, and not for a collection", fix
-                )
+                raise InvalidValueError("the prompt", prompt, "is for one skill, not for a collection", fix)
             self._register(Skills().add(*single, prompt=prompt))
             return self
         added = Skills()
@@ -111,26 +115,31 @@ class SkillServer:
         values: Mapping[str, Values] | None = None,
         timeout: float | None = None,
     ) -> Callable[[Function], Function]:
-        """Register the decorated function as a skill: it makes the text whenever somebody reads it.
+        """Register the decorated function as a live skill. It is called for its text on every read.
 
-        Without a `description`, the first paragraph of its docstring is one. A function that says it
-        returns a `Path` names a folder instead, relative to its own file, which is read when the server is
-        built; all that there is to say of it stands there. A text has 30 seconds, unless `timeout` says
-        otherwise. Raises `InvalidValueError` for what cannot be.
+        The default `description` is the first paragraph of the docstring. The function has 30 seconds to
+        return, or `timeout`. A function with the return type `Path` names a skill folder instead, relative to
+        its own file. The folder is read when the server is built, and no options apply to it. Raises
+        `InvalidValueError` for invalid arguments.
         """
         if callable(path):
             fix = 'write it as in `@server.skill("reports/daily")`'
             raise InvalidValueError("the skill", getattr(path, "__name__", "?"), "has no path", fix)
-        said = {"description": description, "frontmatter": frontmatter, "values": values, "timeout": timeout}
+        options = {
+            "description": description,
+            "frontmatter": frontmatter,
+            "values": values,
+            "timeout": timeout,
+        }
 
         def register(function: Function) -> Function:
             if returns_path(function):
-                check_no_options(path, said)
-                self._register(NamedFolder(path, function))  # pyright: ignore[reportArgumentType] - it says so
+                check_no_options(path, options)
+                self._register(NamedFolder(path, function))  # pyright: ignore[reportArgumentType] - just checked
                 return function
             live = LiveSkill(
                 path,
-                function,  # pyright: ignore[reportArgumentType] - it does not say that it returns a path
+                function,  # pyright: ignore[reportArgumentType] - not one that returns a path
                 description=description_of(function, path, description),
                 frontmatter=frontmatter or {},
                 values=values or {},
@@ -143,25 +152,26 @@ class SkillServer:
 
     @property
     def skills(self) -> Skills:
-        """All that was registered, in order. Raises `InvalidValueError` for a folder that is no skill."""
+        """The registered skills, in order. Raises `InvalidValueError` for a folder that is not a skill."""
         parts = (part.skills() if isinstance(part, NamedFolder) else part for part in self._parts)
         return functools.reduce(Skills.merge, parts, Skills())
 
     def build(self) -> "Server[Any]":
-        """Return the server of the official SDK. Raises `ConflictError`, naming every address taken twice."""
+        """Return the server of the official SDK. Raises `ConflictError` with every URI that is used twice."""
         return self._finished().server()
 
     def run(self, http: str | None = None, *, token: str | None = None, cache: bool = True) -> None:
-        """Serve until the client closes its side; with `http`, at `[HOST:]PORT` until a signal to stop.
+        """Serve on stdio until the client closes its side, or with `http` until a signal to stop arrives.
 
-        Over HTTP, clients must send the `token`, if there is one; an address that other machines reach needs
-        one. Without `cache`, the MCP SDK answers every request. Raises `UsageError`.
+        `http` is `[HOST:]PORT`.
+        With a `token`, HTTP clients must send it. A token is required if other machines can reach the
+        address. Without `cache`, the MCP SDK answers every request. Raises `UsageError`.
         """
         service = self._finished().for_run(cache=cache, private=token is not None)
         serve_service(service, program_endpoint(http, token))
 
     async def list_resources(self) -> list[ListedResource]:
-        """Return all that `resources/list` lists, without a transport."""
+        """Return all pages of `resources/list`, without a transport."""
         return await self._in_process().resources()
 
     async def read(self, uri: str) -> list[Contents]:
@@ -174,13 +184,13 @@ class SkillServer:
 
     def _register(self, part: Skills | NamedFolder) -> None:
         if self._service is not None:
-            raise ConflictError("the server is built: add skills before it is run or asked")
+            raise ConflictError("the server is built already; add skills before you run or call it")
         if isinstance(part, Skills):
-            self._so_far = self._so_far.merge(part)  # refused here, where the author can see it
+            self._so_far = self._so_far.merge(part)  # raises where the author added the conflicting skill
         self._parts.append(part)
 
     def _finished(self) -> Service:
-        """Return what the skills make together. Without any, it declares nothing."""
+        """Return the service, built on the first call. Without skills, it has no features."""
         if self._service is None:
             skills = self.skills
             collected = collect_skills([skills], label=self.name, base=Path())

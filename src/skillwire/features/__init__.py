@@ -1,1 +1,1 @@
-"""How skills are offered to clients, one file per MCP feature."""
+"""How skills are offered to clients. One file per MCP feature."""

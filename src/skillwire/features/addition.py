@@ -1,4 +1,4 @@
-"""What an area adds to the MCP features of one library."""
+"""Features that a product area adds to a server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,36 +14,36 @@ from skillwire.library.library import Library
 
 @dataclass(frozen=True, slots=True)
 class AddedFeatures:
-    """Further tools and resources of a server, and what it reports differently."""
+    """Tools, resources, problems and metadata that are added to a server."""
 
     tools: Sequence[Tool] = ()
-    """Tools, behind those that load skills."""
+    """Tools, listed after those that load skills."""
     listed: Sequence[ExtraResources] = ()
-    """Resources in the list, behind the skills."""
+    """Resources, listed after the skills."""
     unlisted: Sequence[UnlistedResources] = ()
-    """Resources for clients that know their URIs."""
+    """Resources that can be read but are not listed."""
     problems: Problems | None = None
-    """What is wrong in a catalogue, if that is more than the library found."""
+    """A function that replaces the report of problems of a catalogue."""
     runtime_meta: RuntimeMeta = no_meta
-    """What a read or a tool result for a skill carries in `_meta`."""
+    """A function that returns `_meta` for reads and tool results of a skill."""
 
-    def add_to(self, library: Library) -> "AddedFeatures":  # noqa: ARG002 - it is made already
+    def add_to(self, library: Library) -> "AddedFeatures":  # noqa: ARG002 - independent of the library
         return self
 
 
 class Addition(Protocol):
-    """Something that adds features to a server of skills, such as the repository contract."""
+    """Something that adds features to a server, such as the repository contract."""
 
     def add_to(self, library: Library) -> AddedFeatures:
-        """Return what it adds for this library."""
+        """Return the features to add for this library."""
         ...
 
 
 def join_additions(added: Sequence[AddedFeatures]) -> AddedFeatures:
-    """Return all of them as one. Raises `ConflictError` if two replace the problems."""
+    """Merge several additions into one. Raises `ConflictError` if two replace the report of problems."""
     reports = [each.problems for each in added if each.problems is not None]
     if len(reports) > 1:
-        raise ConflictError("two additions report the problems of the skills; leave one of them out")
+        raise ConflictError("two additions replace the report of problems; remove one of them")
     return AddedFeatures(
         tools=[tool for each in added for tool in each.tools],
         listed=[more for each in added for more in each.listed],

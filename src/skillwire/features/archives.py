@@ -1,4 +1,4 @@
-"""Every skill as one archive, as hosts of early drafts may want it."""
+"""Every skill as an archive, for hosts of early drafts."""
 
 from collections.abc import Collection, Sequence
 
@@ -19,7 +19,7 @@ from skillwire.protocol.translate import blob_contents
 
 
 class SkillArchives(UnlistedResources):
-    """Every skill as an archive that is made when it is read. The same files make the same bytes."""
+    """Serves every skill as an archive, packed when it is read. The same files give the same bytes."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -44,12 +44,12 @@ class SkillArchives(UnlistedResources):
         return {archive_uri(entry, form) for entry in edited.values() for form in ArchiveFormat}
 
     async def of(self, entry: SkillRecord) -> Sequence[DraftArchive]:
-        """Return the archives of a skill with their digests; none of one that cannot be packed now."""
+        """Return the archives of a skill with their digests; none if it cannot be packed now."""
         if entry.dynamic:
             return ()
         try:
             return [DraftArchive(form, await self._digest(entry, form)) for form in ArchiveFormat]
-        except SkillwireError:  # it moved while it was read: the others are in the index all the same
+        except SkillwireError:  # it changed while it was read; the index still has the other skills
             return ()
 
     async def _digest(self, entry: SkillRecord, form: ArchiveFormat) -> Digest:
@@ -63,15 +63,15 @@ class SkillArchives(UnlistedResources):
         files: dict[str, bytes] = {}
 
         async def read(file: SkillFile | LiveFile) -> tuple[str, bytes]:
-            await checkpoint()  # a skill can have hundreds of files, and others are waiting
+            await checkpoint()  # a skill can have hundreds of files: let other tasks run
             return file.path, (await self._library.read(entry.uri_of(file.path))).content
 
         at_once = MAX_CONCURRENT_READS if entry.origin.foreign else 1
-        await process_in_order(entry.files, read, lambda came: files.update([came]), at_once)
+        await process_in_order(entry.files, read, lambda item: files.update([item]), at_once)
         return await anyio.to_thread.run_sync(pack_skill, files, form, entry.executable)
 
     def _named(self, uri: str) -> tuple[SkillRecord, ArchiveFormat] | None:
-        """Return the skill and the form that an address means."""
+        """Return the skill and the archive format of a URI; None if it is not that of an archive."""
         for form in ArchiveFormat:
             root = uri.removesuffix(form.suffix)
             entry = self._library.catalog.entries.get(f"{root}/{SKILL_FILE}") if root != uri else None

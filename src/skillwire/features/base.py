@@ -1,4 +1,4 @@
-"""What every MCP feature is: the methods it answers, the calls it gets, and pages of long lists."""
+"""Base of all MCP features: methods, calls, answers, and paging of lists."""
 
 import base64
 import binascii
@@ -20,24 +20,24 @@ _SEPARATOR = "\0"
 
 
 def bad_cursor_error(cursor: str) -> BadParamsError:
-    """Return the error for a cursor that a list never gave out, or whose item is gone."""
+    """Return the error for a cursor that is not of this list, or whose item no longer exists."""
     return BadParamsError(f"cursor {quoted(cursor)} does not continue this list; list again without a cursor")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The parameters of one request, not yet trusted to have any shape."""
+    """The parameters of one request, not validated, and facts about the client."""
 
     params: Mapping[str, object] = field(default_factory=dict[str, object])
     can_change: bool = False
     """Whether the caller may change the server: the user's client on stdio, or one that sent a credential."""
     supports_skills: bool = False
-    """Whether the client declares the extension, and so can load skills without a tool."""
+    """Whether the client declares the Skills extension, and so can load skills without a tool."""
 
     def text(self, name: str) -> str:
-        """Return a parameter that must be there, and not too long. Raises `BadParamsError`.
+        """Return a required string parameter. Raises `BadParamsError` if it is missing or too long.
 
-        Requests to our own servers are checked before they come here. Those to servers of others are not.
+        Our own servers check the length earlier. Existing servers with attached skills do not.
         """
         value = self.params.get(name)
         if not isinstance(value, str):
@@ -46,9 +46,9 @@ class Call:
         return value
 
     def part(self, name: str) -> "Call":
-        """Return a parameter that is an object, to be asked in its turn; an absent one is empty.
+        """Return a parameter that is an object, as a `Call`; an empty one if it is absent.
 
-        Raises `BadParamsError`.
+        Raises `BadParamsError` if it is not an object.
         """
         value = self.params.get(name)
         if value is None:
@@ -58,12 +58,12 @@ class Call:
         return Call(cast("Mapping[str, object]", value), self.can_change, self.supports_skills)
 
     def reject_cursor(self) -> None:
-        """Refuse a cursor: this list has one page, and never gave one out. Raises `BadParamsError`."""
+        """Raise `BadParamsError` if there is a cursor. For lists with only one page."""
         if (cursor := self.cursor()) is not None:
             raise bad_cursor_error(cursor)
 
     def cursor(self) -> str | None:
-        """Return where the list continues, or None for its beginning. Raises `BadParamsError`."""
+        """Return the cursor, or None for the start of the list. Raises `BadParamsError`."""
         return None if self.params.get("cursor") is None else self.text("cursor")
 
 
@@ -73,19 +73,19 @@ class Answer:
 
     result: dict[str, Json]
     live: bool = False
-    """Made for this request alone: a client that kept it would show something old."""
+    """Whether it is made for each request. A client must not cache it."""
     private: bool = False
-    """Made for this client alone: a cache must not give it to another."""
+    """Whether it is made for one client. A cache must not give it to another."""
 
     def freshness(self, usual: Freshness) -> Freshness:
-        """Return what a client may do with it on a server that says `usual` of its answers."""
+        """Return how this answer may be cached, on a server whose answers usually have `usual` freshness."""
         if not self.live and not self.private:
             return usual
         return Freshness(0 if self.live else usual.ttl_ms, self.private or usual.private)
 
 
 class ListKind(StrEnum):
-    """The lists that a client can keep, and must hear of when they change."""
+    """The lists that a client may cache, and whose changes it is notified of."""
 
     TOOLS = "tools"
     PROMPTS = "prompts"
@@ -96,7 +96,7 @@ Method: TypeAlias = Callable[[Call], Awaitable[Answer]]
 
 
 class Feature(ABC):
-    """One way in to the catalogue. Knows no other feature, and no SDK."""
+    """A group of MCP methods that serve a library. Independent of other features and of the SDK."""
 
     name: str
 
@@ -104,45 +104,45 @@ class Feature(ABC):
     def methods(self) -> Mapping[str, Method]:
         """Return the handler of each method that this feature answers."""
 
-    def validator(self, method: str, call: Call) -> Validator | None:  # noqa: ARG002 - for those that can
-        """Return what tells whether the answer to this request would still be the same, if anything can."""
+    def validator(self, method: str, call: Call) -> Validator | None:  # noqa: ARG002 - for overriding
+        """Return a validator for the answer to this request; None if the answer cannot be cached."""
         return None
 
     def instructions(self) -> str:
-        """Return what a new client is told, right now."""
+        """Return the current text for the instructions of the server."""
         return ""
 
     def extensions(self) -> Mapping[str, Mapping[str, Json]]:
-        """Return the settings that this feature declares, by the extension's identifier."""
+        """Return the extension settings that this feature declares, by extension identifier."""
         return {}
 
     def lists(self) -> Collection[ListKind]:
         """Return the lists of this feature that can change while it is served."""
         return ()
 
-    def lists_changed(self, change: Change) -> Iterable[ListKind]:  # noqa: ARG002 - for those that have some
-        """Yield the lists that are not what they were."""
+    def lists_changed(self, change: Change) -> Iterable[ListKind]:  # noqa: ARG002 - for overriding
+        """Return the lists that a change affects."""
         return ()
 
-    def claims(self, method: str, call: Call) -> bool:  # noqa: ARG002 - for those that answer some of many
-        """Whether a request for one thing among others, such as a prompt by its name, is for this feature."""
+    def claims(self, method: str, call: Call) -> bool:  # noqa: ARG002 - for overriding
+        """Return whether a request for a single item, such as a prompt by name, is for this feature."""
         return False
 
-    def serves(self, uri: str) -> bool:  # noqa: ARG002 - for those that serve some
-        """Whether something can be read at this URI, now."""
+    def serves(self, uri: str) -> bool:  # noqa: ARG002 - for overriding
+        """Return whether something can be read at this URI now."""
         return False
 
     def schemes(self) -> Collection[str]:
-        """Return the schemes of all URIs at which something can be read, now or later."""
+        """Return the schemes of all URIs that this feature serves, now or later."""
         return ()
 
-    def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - for those that serve some
-        """Return the URIs at which something else can be read now, or nothing any more."""
+    def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - for overriding
+        """Return the URIs whose content changed or is gone."""
         return ()
 
 
 def all_methods(features: Iterable[Feature]) -> dict[str, Method]:
-    """Return every method of `features`. Raises `ConflictError` if two answer the same one."""
+    """Return the methods of all `features`. Raises `ConflictError` if two features answer the same method."""
     owners: dict[str, str] = {}
     methods: dict[str, Method] = {}
     for feature in features:
@@ -154,7 +154,7 @@ def all_methods(features: Iterable[Feature]) -> dict[str, Method]:
 
 
 def all_extensions(features: Iterable[Feature]) -> dict[str, dict[str, Json]]:
-    """Return what `features` declare together."""
+    """Return the merged extension settings of all `features`."""
     declared: dict[str, dict[str, Json]] = {}
     for feature in features:
         for identifier, settings in feature.extensions().items():
@@ -164,13 +164,13 @@ def all_extensions(features: Iterable[Feature]) -> dict[str, dict[str, Json]]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some keys of a list, and the cursor that continues it, if there is more."""
+    """One page of a list: its keys, and the cursor for the next page if there is one."""
 
     keys: Sequence[str]
     next_cursor: str | None
 
     def result(self, name: str, items: list[Json]) -> dict[str, Json]:
-        """Return the page as a result, with what stands for its keys under `name`."""
+        """Return the page as a result, with `items` under `name`."""
         return {name: items} if self.next_cursor is None else {name: items, "nextCursor": self.next_cursor}
 
 
@@ -182,10 +182,10 @@ def page(
     cursor: str | None,
     size: int = PAGE_SIZE,
 ) -> Page:
-    """Return the page of `keys` behind `cursor`. `of` names the list: another list's cursor is refused.
+    """Return the page of `keys` after `cursor`. Raises `BadParamsError` for a cursor not of list `of`.
 
-    A cursor names the last key that was given out. So the list continues there even if it has changed
-    since; a key that is gone gets an error, because nobody can say what stood behind it.
+    A cursor names the last key of the page before. So the list continues there even if it has changed since.
+    If that key no longer exists, the position is lost, and the cursor is an error.
     """
     start = 0 if cursor is None else _start_after(cursor, of, position)
     stop = start + size
@@ -194,7 +194,7 @@ def page(
 
 
 def is_cursor_of(cursor: object, of: str) -> bool:
-    """Whether `cursor` was given out by the list `of`, here or in a server before this one."""
+    """Return whether `cursor` is one of the list `of`, possibly from an earlier run of the server."""
     if not isinstance(cursor, str):
         return False
     try:
@@ -209,7 +209,7 @@ def _start_after(cursor: str, of: str, position: Callable[[str], int | None]) ->
     except (UnicodeError, binascii.Error) as error:
         raise bad_cursor_error(cursor) from error
     found = position(last) if name == of else None
-    # The check against our own spelling refuses what base64 decodes all the same.
+    # Compare with our own encoding: base64 also decodes other spellings.
     if found is None or _cursor(of, last) != cursor:
         raise bad_cursor_error(cursor)
     return found + 1

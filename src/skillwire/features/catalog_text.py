@@ -1,4 +1,4 @@
-"""The catalogue as a model reads it: a few words on how to use skills, then one entry for each."""
+"""The list of skills as text for a model: how to use skills, then one element for each skill."""
 
 from collections.abc import Mapping
 
@@ -34,9 +34,10 @@ USAGE_WITHOUT_TOOLS = (
 def available_skills(
     skills: Mapping[str, SkillRecord], tokens: int, *, foreign: bool = False, with_tools: bool = True
 ) -> str:
-    """Return the list of skills, cut at a budget: whole skills, and a line that counts the rest.
+    """Return the list of skills within a budget of tokens, and a line with the number of skills left out.
 
-    No value in it can end its own tag. If they are `foreign`, the list says so.
+    Values are escaped, so no value can end its own tag. With `foreign`, the list states that the skills come
+    from other servers.
     """
     budget = tokens * CHARACTERS_PER_TOKEN
     lines: list[str] = []
@@ -50,9 +51,9 @@ def available_skills(
     listed = "\n".join([*([FOREIGN] if foreign else []), "<available_skills>", *lines, "</available_skills>"])
     if (rest := len(skills) - len(lines)) == 0:
         return listed
-    told = f"{rest} more {'skill is' if rest == 1 else 'skills are'} not shown here."
-    reach = "`load-skill` takes the name of any, and answers a wrong one with those that come closest."
-    return f"{listed}\n{told} All of them are in `resources/list`.{f' {reach}' if with_tools else ''}"
+    count = f"{rest} more {'skill is' if rest == 1 else 'skills are'} not shown here."
+    usage = "`load-skill` accepts the name of any skill, and answers a wrong name with the closest ones."
+    return f"{listed}\n{count} All of them are in `resources/list`.{f' {usage}' if with_tools else ''}"
 
 
 def _skill(handle: str, entry: SkillRecord) -> str:
@@ -62,5 +63,5 @@ def _skill(handle: str, entry: SkillRecord) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return `text` as it may stand between two tags. (To import `xml.sax` would load a web client.)"""
+    """Return `text` escaped for use between two tags. Importing `xml.sax` would load a web client."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""`completion/complete`: names, paths and parameters, for the fields that a person fills in."""
+"""`completion/complete`: complete names, paths and parameters that a person types."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
@@ -12,19 +12,19 @@ from skillwire.library.catalog import entry_in
 from skillwire.library.library import Library
 from skillwire.protocol.messages import COMPLETE, FILE_TEMPLATE
 
-_MOST = 100
-"""As many as the protocol lets a server send."""
+_MAX_VALUES = 100
+"""Maximum completions in one answer, as the protocol requires."""
 
 
 class CompletionFeature(Feature):
-    """Finishes what a person has begun to type: what begins that way first, then what contains it."""
+    """Completes what a person types: first the values that start with it, then those that contain it."""
 
     name = "completion"
 
-    def __init__(self, library: Library, offer: VisibleSkills | None = None) -> None:
-        """With an `offer`, also the names that its prompt takes."""
+    def __init__(self, library: Library, visible_skills: VisibleSkills | None = None) -> None:
+        """With `visible_skills`, the names for the prompt `skill` are completed, too."""
         self._library = library
-        self._visible_skills = offer
+        self._visible_skills = visible_skills
 
     def methods(self) -> Mapping[str, Method]:
         return {COMPLETE: self.complete}
@@ -35,8 +35,10 @@ class CompletionFeature(Feature):
     async def complete(self, call: Call) -> Answer:
         typed = call.part("argument").text("value")
         found = list(_matching(await self._candidates(call, typed), typed))
-        values: list[Json] = list(found[:_MOST])
-        return Answer({"completion": {"values": values, "total": len(found), "hasMore": len(found) > _MOST}})
+        values: list[Json] = list(found[:_MAX_VALUES])
+        return Answer(
+            {"completion": {"values": values, "total": len(found), "hasMore": len(found) > _MAX_VALUES}}
+        )
 
     def _knows(self, call: Call) -> bool:
         reference = call.part("ref").params
@@ -62,7 +64,7 @@ class CompletionFeature(Feature):
                 return ()
 
     def _files(self, call: Call) -> Iterable[str]:
-        """Return the files of the skill that was chosen before."""
+        """Return the files of the skill in the context of the request."""
         chosen = call.part("context").part("arguments")
         if not isinstance(chosen.params.get("skill"), str):
             return ()
@@ -73,11 +75,11 @@ class CompletionFeature(Feature):
         return (file.path for file in entry.files)
 
     def _entries(self) -> Iterable[SkillRecord]:
-        every, offer = self._library.catalog.entries.values(), self._visible_skills
-        return every if offer is None else (entry for entry in every if offer.is_visible(entry))
+        every, visible = self._library.catalog.entries.values(), self._visible_skills
+        return every if visible is None else (entry for entry in every if visible.is_visible(entry))
 
     async def _values(self, pattern: str, parameter: str, typed: str) -> Sequence[str]:
-        """Return values of a parameter of skills behind a pattern."""
+        """Return values for a parameter of a URI template."""
         templates = self._library.catalog.templates
         template = next((each for each in templates if each.uri == pattern), None)
         if template is None:

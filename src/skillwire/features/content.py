@@ -1,4 +1,4 @@
-"""Pieces of content for tool results and prompts."""
+"""Content blocks for tool results and prompts."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -13,9 +13,12 @@ from skillwire.safe_text import escape_invisible, quote_if_needed
 
 ASSISTANT_ANNOTATIONS: dict[str, Json] = {"audience": ["assistant"], "priority": 1.0}
 Frame: TypeAlias = Callable[[SkillRecord, str, str], str]
-"""Says from whom a text is. It gets a skill, the path of a file in it (empty for a list), and the text."""
+"""A function that wraps text with its origin.
+
+Its arguments: a skill, a file path (empty for a list), the text.
+"""
 RuntimeMeta: TypeAlias = Callable[[SkillRecord], Mapping[str, Json]]
-"""What else results for a skill carry."""
+"""A function that returns additional `_meta` of results for a skill."""
 
 
 def text_block(text: str) -> dict[str, Json]:
@@ -23,12 +26,12 @@ def text_block(text: str) -> dict[str, Json]:
 
 
 def without_frame(_entry: SkillRecord, _path: str, text: str) -> str:
-    """Return the text as it is: whoever serves it is who answers for it."""
+    """Return the text unchanged. For a server's own skills."""
     return text
 
 
 def document_block(reading: Reading, frame: Frame = without_frame) -> dict[str, Json]:
-    """Return a file as plain text where it is text, else as an embedded resource."""
+    """Return a file as a text block if it is text, else as an embedded resource."""
     if not is_text(reading.content):
         return resource_block(reading)
     served = reading.served
@@ -38,9 +41,9 @@ def document_block(reading: Reading, frame: Frame = without_frame) -> dict[str, 
 
 
 def folder_file_blocks(reading: Reading, frame: Frame | None = None) -> list[Json]:
-    """Return one file of many. Its first line names it, because many clients drop URIs.
+    """Return the blocks for one of several files. The first line is its path, because many clients drop URIs.
 
-    What is not text is an embedded resource, behind a text that names it.
+    A binary file is an embedded resource after a text block with its path.
     """
     path = reading.served.file.path
     header = f"--- {escape_invisible(path) if frame is None else quote_if_needed(path)} ---"
@@ -52,25 +55,31 @@ def folder_file_blocks(reading: Reading, frame: Frame | None = None) -> list[Jso
 
 
 def _wrap_in_marks(_entry: SkillRecord, _path: str, text: str) -> str:
-    """Return a text; if a line in it looks like the header of a file, between marks that it cannot fake."""
+    """Return a text.
+
+    If it has a line like a file header, put it between random marks that it cannot contain.
+    """
     if not any(map(_looks_like_a_header, text.splitlines())):
         return text
     mark = os.urandom(16).hex()
     while mark in text:
         mark = os.urandom(16).hex()
-    told = f"This file has lines that look like the one above. It ends at the line with {mark}."
-    return f"{told}\n--- {mark} begins ---\n{text}\n--- {mark} ends ---"
+    notice = f"This file has lines that look like the one above. It ends at the line with {mark}."
+    return f"{notice}\n--- {mark} begins ---\n{text}\n--- {mark} ends ---"
 
 
 def _looks_like_a_header(line: str) -> bool:
-    """Whether a reader could take a line for `--- path ---`. The ruled line of a table is none."""
+    """Return whether a line could be mistaken for `--- path ---`.
+
+    A separator line of a table does not count.
+    """
     begin, end = line.find("--- "), line.rfind(" ---")
     around = line[: max(begin, 0)] + line[end + len(" ---") :]
     return 0 <= begin < end and not any(each.isalnum() or each == "|" for each in around)
 
 
 def resource_block(reading: Reading) -> dict[str, Json]:
-    """Return a file as an embedded resource, which says what its URI is."""
+    """Return a file as an embedded resource with its URI."""
     entry, file = reading.served.entry, reading.served.file
     uri = entry.uri_of(file.path)
     resource = with_meta(contents(uri, file.mime_type, reading.content), entry)
@@ -80,11 +89,11 @@ def resource_block(reading: Reading) -> dict[str, Json]:
 def with_meta(
     value: dict[str, Json], entry: SkillRecord, more: Mapping[str, Json] | None = None
 ) -> dict[str, Json]:
-    """Return `value` with the skill's own metadata and what `more` there is, if there is any."""
+    """Return `value` with the metadata of the skill and `more` as `_meta`, if there is any."""
     meta = {**skill_meta(entry), **(more or {})}
     return {**value, "_meta": meta} if meta else value
 
 
 def no_meta(_entry: SkillRecord) -> Mapping[str, Json]:
-    """Return nothing: the skill's own metadata is all."""
+    """Return no additional metadata."""
     return {}

@@ -1,4 +1,4 @@
-"""`resources/directory/read`: what stands in a folder of a skill, or of the namespace above skills (S15)."""
+"""`resources/directory/read`: list a folder of a skill, or of the namespace above skills (S15)."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from skillwire.protocol.translate import directory_resource, file_resource
 
 
 class DirectoryFeature(Feature):
-    """For clients that walk a skill folder by folder."""
+    """Lets clients browse a skill folder by folder."""
 
     name = "directory"
 
@@ -38,7 +38,7 @@ class DirectoryFeature(Feature):
 
 
 def _position(children: Sequence[str], last: str) -> int | None:
-    """Return where `last` stands, found by halving: the children are sorted, and may be very many."""
+    """Return the index of `last` by binary search. There may be very many children; they are sorted."""
     found = bisect_left(children, last)
     return found if found < len(children) and children[found] == last else None
 

@@ -1,4 +1,4 @@
-"""What clients from before the extension read: the index of all skills, and manifests of files."""
+"""Resources for clients from before the Skills extension: an index of all skills, and manifests of files."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -25,22 +25,20 @@ if TYPE_CHECKING:
     from skillwire.features.archives import SkillArchives
 
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
-_KEPT_IN_PATH, _KEPT_IN_QUERY, _KEPT_IN_FRAGMENT = (
+_UNESCAPED_IN_PATH, _UNESCAPED_IN_QUERY, _UNESCAPED_IN_FRAGMENT = (
     "".join(set(_VISIBLE).difference(escaped)) for escaped in ('"<>`{}', '"<>', '"<>`')
 )
-"""What a URL parser leaves as it is (WHATWG). It touches no percent sign."""
-_KEPT_IN_COMPONENT = "/!'()*"
-"""What JavaScript's `encodeURIComponent` leaves as it is, for each part of a path."""
+"""Characters that a URL parser does not escape (WHATWG). It never escapes a percent sign."""
+_UNESCAPED_IN_COMPONENT = "/!'()*"
+"""Characters that JavaScript's `encodeURIComponent`, applied to each path segment, does not escape."""
 
 
 class DraftIndexDocument(Document):
-    """All skills in one document, as early drafts had it. Made once for each catalogue."""
+    """The index of all skills that early drafts define. Rendered once for each catalogue."""
 
     uri = INDEX_URI
     name = "index.json"
-    description = (
-        "The skills of this server, for hosts that were built before skills had a method of their own"
-    )
+    description = "The skills of this server, for hosts that do not support the Skills extension yet"
     mime_type = JSON
 
     def __init__(self, archives: "SkillArchives | None" = None, *, list_nonconforming: bool = False) -> None:
@@ -48,7 +46,7 @@ class DraftIndexDocument(Document):
         self._list_nonconforming = list_nonconforming
         self._last: tuple[Catalog, bytes] | None = None
 
-    def listed(self, catalog: Catalog) -> bool:  # noqa: ARG002 - also an empty index is one
+    def listed(self, catalog: Catalog) -> bool:  # noqa: ARG002 - even an empty index is listed
         return True
 
     def differs(self, change: Change) -> bool:
@@ -80,7 +78,7 @@ class DraftIndexDocument(Document):
 
 
 class SkillManifests(UnlistedResources):
-    """The manifest of every skill, and the plain spellings of its files."""
+    """The manifest of every skill, and its files at URIs with other escaping, which older clients use."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -91,17 +89,17 @@ class SkillManifests(UnlistedResources):
     def find_owner(self, uri: str) -> SkillRecord | None:
         if (entry := self._listed_at(uri)) is not None:
             return entry
-        spelled = self._spelled(uri)
-        return None if spelled is None else spelled[0]
+        found = self._find_respelled(uri)
+        return None if found is None else found[0]
 
     async def read(self, uri: str) -> list[Json]:
         if (entry := self._listed_at(uri)) is not None:
             if fault := _fault(entry):
                 raise NotServedError(uri, "manifest", fault)
             return [contents(uri, JSON, _manifest(entry))]
-        if (spelled := self._spelled(uri)) is None:
+        if (found := self._find_respelled(uri)) is None:
             raise NotServedError(uri)
-        entry, file = spelled
+        entry, file = found
         reading = await self._library.read(entry.uri_of(file.path))
         block = contents(uri, reading.served.file.mime_type, reading.content)
         return [with_meta(block, reading.served.entry)]
@@ -109,22 +107,22 @@ class SkillManifests(UnlistedResources):
     def updated_uris(self, change: Change) -> Collection[str]:
         entries = [entry for edit in change.edits for entry in edit.entries]
         manifests = {f"{entry.root}/{MANIFEST}" for entry in entries}
-        spelled = {
+        respelled = {
             f"{entry.root}/{spelling}"
             for entry in entries
             for file in entry.files
             if entry.uri_of(file.path) in change.uris
             for spelling in _spellings(entry, file)
         }
-        return manifests | spelled
+        return manifests | respelled
 
     def _listed_at(self, uri: str) -> SkillRecord | None:
-        """Return the skill whose manifest has this address."""
+        """Return the skill whose manifest has this URI."""
         root = uri.removesuffix(f"/{MANIFEST}")
         return None if root == uri else self._library.catalog.entries.get(f"{root}/{SKILL_FILE}")
 
-    def _spelled(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile] | None:
-        """Return the file that an address means in another spelling than its own."""
+    def _find_respelled(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile] | None:
+        """Return the file whose URI, escaped in another way, is `uri`."""
         catalog = self._library.catalog
         for entry in enclosing_skills(catalog.entries, catalog.above, uri):
             rest = uri[len(entry.root) + 1 :]
@@ -135,10 +133,10 @@ class SkillManifests(UnlistedResources):
 
 
 def _manifest(entry: SkillRecord) -> bytes:
-    """Return the manifest of a skill.
+    """Return the manifest of a skill. A live file has an empty hash.
 
-    A file that is made when it is read has no hash. Without a manifest, one such skill would end FastMCP's
-    `sync_skills` for all skills of the server.
+    A skill with live files needs a manifest, too: without one, FastMCP's `sync_skills` would fail for all
+    skills of the server.
     """
     return json_bytes({"skill": entry.name, "files": list(map(_listed, entry.files))}, indented=True)
 
@@ -150,39 +148,44 @@ def _listed(file: SkillFile | LiveFile) -> dict[str, Json]:
 
 
 def _spellings(entry: SkillRecord, file: SkillFile | LiveFile) -> Collection[str]:
-    """Return what clients make of a path, except its own spelling. Most paths have only that one."""
+    """Return the ways in which clients escape a path, other than ours. Most paths have none."""
     if (encoded := quote(file.path)) == file.path:
         return ()
     own = entry.uri_of(file.path)[len(entry.root) + 1 :]
-    return {file.path, encoded, quote(file.path, safe=_KEPT_IN_COMPONENT), *_escaped(file.path)} - {own}
+    return {file.path, encoded, quote(file.path, safe=_UNESCAPED_IN_COMPONENT), *_escaped(file.path)} - {own}
 
 
 def _escaped(path: str) -> Iterator[str]:
-    """Yield the spellings of a URL parser, to which `?` and `#` end the path. Some also escape `^` in it."""
+    """Yield a path as URL parsers escape it. They end the path at `?` and `#`, and some also escape `^`."""
     before, mark, fragment = path.partition("#")
     before, question, query = before.partition("?")
-    start = quote(before, safe=_KEPT_IN_PATH)
-    rest = question + quote(query, safe=_KEPT_IN_QUERY) + mark + quote(fragment, safe=_KEPT_IN_FRAGMENT)
+    start = quote(before, safe=_UNESCAPED_IN_PATH)
+    rest = (
+        question
+        + quote(query, safe=_UNESCAPED_IN_QUERY)
+        + mark
+        + quote(fragment, safe=_UNESCAPED_IN_FRAGMENT)
+    )
     yield start + rest
     yield start.replace("^", "%5E") + rest
 
 
 def _fault(entry: SkillRecord) -> str:
-    """Return why clients would read other files than the manifest lists; empty if they would not."""
+    """Return why clients would read the wrong files with a manifest; empty if they would not."""
     addresses = {entry.uri_of(file.path): file.path for file in entry.files}
     for file in entry.files:
         path = file.path
         if path.endswith(" ") or _points_elsewhere(path):
-            return f"no client of this format can ask for {quoted(path)}; rename the file"
+            return f"no client of this format can request {quoted(path)}; rename the file"
         for spelling in _spellings(entry, file):
             other = addresses.setdefault(f"{entry.root}/{spelling}", path)
             if other != path:
-                told = f"clients of this format cannot tell {quoted(path)} from {quoted(other)}"
-                return f"{told}; rename one of the two"
+                message = f"clients of this format cannot distinguish {quoted(path)} from {quoted(other)}"
+                return f"{message}; rename one of the two"
     return ""
 
 
 def _points_elsewhere(path: str) -> bool:
-    """Whether a URL parser takes the name of a file or folder for a step to another folder."""
+    """Return whether a URL parser would treat a part of the path as `.` or `..`."""
     before = path.partition("#")[0].partition("?")[0]
     return any(part in {".", ".."} for part in before.lower().replace("%2e", ".").split("/"))

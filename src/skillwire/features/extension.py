@@ -1,4 +1,4 @@
-"""The skills extension: `skills/list` and `skills/get`."""
+"""The Skills extension: `skills/list` and `skills/get`."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -15,25 +15,28 @@ from skillwire.sources.base import Validator
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """The skills that are listed, and how to find the one behind any skill of the catalogue."""
+    """The listed skills, and their positions among all skills of the catalogue."""
 
     keys: tuple[str, ...]
     places: tuple[int, ...]
-    """Where each of them is among all skills."""
+    """Position of each listed skill among all skills."""
     every: Mapping[str, int]
-    """Where each skill is among all skills, listed or not."""
+    """Position of each skill, listed or not, by URI."""
 
     def position(self, uri: str) -> int | None:
-        """Return where `uri` is, or would be: a cursor stays good when its skill is no longer listed."""
+        """Return the position of the last listed skill up to `uri`.
+
+        So a cursor stays valid when its skill is no longer listed.
+        """
         place = self.every.get(uri)
         return None if place is None else bisect_right(self.places, place) - 1
 
 
 class ExtensionFeature(Feature):
-    """For hosts that know of skills. Answers every client, whether it declared the extension or not (S3).
+    """Offers skills to hosts with the Skills extension. Answers clients that do not declare it, too (S3).
 
-    Strict clients refuse a whole list because of one entry that does not conform. So the list leaves such
-    skills out, unless the operator wants them there. `skills/get` answers for them in any case (S13).
+    Strict clients reject a whole list because of one entry that does not conform. So the list omits such
+    skills unless `list_nonconforming` is set. `skills/get` returns them in any case (S13).
     """
 
     name = "extension"

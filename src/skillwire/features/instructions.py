@@ -1,4 +1,4 @@
-"""The catalogue in the server's instructions: it reaches clients that defer tool descriptions."""
+"""The list of skills in the server's instructions, for clients that load tool descriptions late."""
 
 from collections.abc import Mapping
 
@@ -14,27 +14,24 @@ from skillwire.features.visible_skills import VisibleSkills
 
 
 class InstructionsFeature(Feature):
-    """Tells every new client which skills there are. Answers no method."""
+    """Adds the list of skills to the instructions for new clients. Answers no method."""
 
     name = "instructions"
 
     def __init__(
         self,
-        offer: VisibleSkills,
+        visible_skills: VisibleSkills,
         tokens: int = DEFAULT_TOKENS,
         *,
         foreign: bool = False,
         with_tools: bool = True,
     ) -> None:
-        """`foreign`: the skills are those of others, who wrote their descriptions.
-
-        `with_tools`: there are tools that load skills.
-        """
-        self._visible_skills, self._foreign, self._with_tools = offer, foreign, with_tools
+        """Set `foreign` if other servers wrote the descriptions, `with_tools` if tools can load skills."""
+        self._visible_skills, self._foreign, self._with_tools = visible_skills, foreign, with_tools
         self._tokens = tokens
 
     def without_tools(self) -> "InstructionsFeature":
-        """Return it for clients that find other tools under those names."""
+        """Return a copy that names no tools, for servers with other tools of those names."""
         return InstructionsFeature(
             self._visible_skills, self._tokens, foreign=self._foreign, with_tools=False
         )

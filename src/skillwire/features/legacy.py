@@ -1,4 +1,4 @@
-"""Addresses of a time before the extension: a skill's folder as its `SKILL.md`, or as all of its files."""
+"""URIs from before the Skills extension: `skill://name` and `skill://name/`."""
 
 from collections.abc import Collection
 
@@ -18,7 +18,10 @@ from skillwire.protocol.translate import contents
 
 
 class LegacyAddresses(UnlistedResources):
-    """`skill://name` is the `SKILL.md`, `skill://name/` every file. A name that is shared is no address."""
+    """Serves `SKILL.md` at `skill://name`, and every file at `skill://name/`.
+
+    Ambiguous names are not served.
+    """
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -37,7 +40,7 @@ class LegacyAddresses(UnlistedResources):
         readings: list[Reading] = []
 
         async def read_file(file: SkillFile | LiveFile) -> Reading:
-            await checkpoint()  # a skill can have hundreds of files, and others are waiting
+            await checkpoint()  # a skill can have hundreds of files: let other tasks run
             return await self._library.read(entry.uri_of(file.path))
 
         await process_in_order(

@@ -1,7 +1,7 @@
-"""What `publish` writes, made from a library that changes, when a program asks for it.
+"""The site that `skillwire publish` writes, built on request from a library that may change.
 
 The digest of each download is computed once for each version of its skill. The bytes are cached up to a
-limit. Beyond it they are made again.
+limit. Beyond the limit they are built again for each request.
 """
 
 import logging
@@ -33,15 +33,15 @@ from skillwire.safe_text import escape_invisible, quoted
 
 CACHED_BYTES = 64 * 1024 * 1024
 _AT_ONCE = 4
-"""Skills that are read at the same time. Those of other servers take their time."""
+"""Number of skills that are read at the same time. Skills of other servers can be slow."""
 _PACKED_AT_ONCE = 2
-"""Skills that are packed at the same time: each takes a few times its size in memory."""
+"""Number of skills that are packed at the same time. Each takes a few times its size in memory."""
 _RETRY_SECONDS = 10.0
-"""How long a skill that could not be read is left out before it is tried again."""
+"""Seconds before a skill that could not be read is tried again."""
 _OLD_SECONDS = 60.0
-"""How long a cached download stays available after its skill changed, to clients with the former index."""
+"""Seconds that a download stays available after its skill changed, for clients with the former index."""
 _ATTEMPTS = 3
-"""How often an index is made anew because skills changed meanwhile. The last one may lack such a skill."""
+"""Attempts to build an index while skills are changing. The last one may lack a changed skill."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class NotPublishedError(SkillwireError):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The index of one moment."""
+    """The index at one moment."""
 
     content: bytes
     digest: Digest
@@ -60,7 +60,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What the index says of one version of a skill."""
+    """The index entry of one version of a skill."""
 
     entry: SkillRecord
     artifact: Artifact
@@ -69,21 +69,21 @@ class _Published:
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """Why one version of a skill is not in the index."""
+    """One version of a skill that could not be published."""
 
     entry: SkillRecord
     until: float | None
-    """When to try again; None if only a change of the skill can help."""
+    """When to try again; None if only a change of the skill can fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A download that is in the index, or was a moment ago."""
+    """A download that is in the index, or was until shortly before."""
 
     artifact: Artifact
     size: int
     content: bytes | None
-    """None if its bytes have to be made."""
+    """None if it is not cached."""
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class _Cached:
 
 
 class LiveSite:
-    """What a library publishes, at every moment."""
+    """The site of a library, always up to date."""
 
     def __init__(self, library: Library, cached_bytes: int = CACHED_BYTES) -> None:
         self._library = library
@@ -107,7 +107,7 @@ class LiveSite:
         self._known: dict[str, _Published | _Failed] = {}
         """By the URI of the skill."""
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
-        """By the path of the download, the one that was used last comes last."""
+        """By the path of the download, the most recently used last."""
         self._cached, self._limit = 0, cached_bytes
         self._last: tuple[Catalog, Index, float | None] | None = None
         self._indexing = anyio.Lock()
@@ -118,7 +118,7 @@ class LiveSite:
         library.listen(self._start_expiry)
 
     async def index(self) -> Index:
-        """Return the current index. Several requests at once wait for the same one."""
+        """Return the current index. Concurrent requests share one build."""
         async with self._indexing:
             catalog = self._library.catalog
             if self._last is not None and self._last[0] is catalog:
@@ -156,7 +156,7 @@ class LiveSite:
         return self._cached_at(path, entry) or Download(known.artifact, known.size, None)
 
     async def content(self, download: Download) -> bytes:
-        """Return the bytes of a download that was found. Raises `NotPublishedError`."""
+        """Return the bytes of a download from `find`. Raises `NotPublishedError`."""
         if download.content is not None:
             return download.content
         artifact = download.artifact
@@ -172,10 +172,12 @@ class LiveSite:
                     raise NotPublishedError(f"{quoted(artifact.name)} cannot be read now: {error}") from error
                 if made.digest == artifact.digest:
                     return content
-        raise NotPublishedError(f"the skill {quoted(artifact.name)} changed; ask for `{INDEX_FILE}` again")
+        raise NotPublishedError(
+            f"the skill {quoted(artifact.name)} has changed; request `{INDEX_FILE}` again"
+        )
 
     async def file(self, name: str, path: str) -> tuple[bytes, Digest]:
-        """Return a file of a published skill, to look at. Raises `SkillwireError`."""
+        """Return a single file of a published skill and its digest. Raises `SkillwireError`."""
         entry = self._by_name.of(self._library.catalog).get(name)
         if entry is None or all(file.path != path for file in entry.files):
             raise NotPublishedError(f"no skill {quoted(name)} with such a file is published here")
@@ -184,14 +186,17 @@ class LiveSite:
         try:
             reading = await self._library.read(entry.uri_of(path))
         except NotServedError as error:
-            raise NotPublishedError(f"the file {quoted(path)} is gone") from error
+            raise NotPublishedError(f"the file {quoted(path)} no longer exists") from error
         now = reading.served.entry
         if self._by_name.of(self._library.catalog).get(name) is not now:  # not approved
-            raise NotPublishedError(f"the skill {quoted(name)} is not published any more")
+            raise NotPublishedError(f"the skill {quoted(name)} is no longer published")
         return reading.content, Digest.of(reading.content)
 
     async def _make_all(self, entries: Mapping[str, SkillRecord]) -> None:
-        """Make every download that is not known yet, a few at the same time. Forget all others."""
+        """Build every download that is not known yet, a few at a time.
+
+        Forget skills that are not in `entries`.
+        """
         self._forget_others(entries)
         for each in choose_skills(self._library.catalog).left_out:
             self._log_once(each)
@@ -212,7 +217,7 @@ class LiveSite:
         return isinstance(known, _Published) or known.until is None or time.monotonic() < known.until
 
     async def _published(self, entry: SkillRecord) -> "_Published | _Failed":
-        """Return what the index says of a skill. Other requests for it wait meanwhile."""
+        """Return the index entry of a skill, or its failure. Builds the download if it is not known yet."""
         async with self._lock_skill(entry.uri):
             if not self._is_known(entry):
                 try:
@@ -236,7 +241,7 @@ class LiveSite:
 
     @asynccontextmanager
     async def _lock_skill(self, uri: str) -> AsyncGenerator[None]:
-        """Let one at a time work on a skill."""
+        """Hold the lock of one skill."""
         lock, waiting = self._making.get(uri, (anyio.Lock(), 0))
         self._making[uri] = lock, waiting + 1
         try:
@@ -257,9 +262,10 @@ class LiveSite:
             self._drop(next(iter(self._cache)))
 
     def _cached_at(self, path: str, entry: SkillRecord) -> Download | None:
-        """Return a download from the cache: of `entry`, or for a short while of a former version of it.
+        """Return a cached download of `entry`, or of a version before it that has not expired.
 
-        Another skill of the same name does not count: the operator may have withdrawn it.
+        A download of another skill with the same name does not count: the operator may have withdrawn that
+        skill.
         """
         if (cached := self._cache.get(path)) is None or cached.entry.uri != entry.uri:
             return None
@@ -274,7 +280,7 @@ class LiveSite:
             self._cached -= cached.download.size
 
     def _forget_others(self, entries: Mapping[str, SkillRecord]) -> None:
-        """Forget skills that are not published any more, and versions that are too old."""
+        """Forget skills that are no longer published, and expired versions."""
         uris = {entry.uri for entry in entries.values()}
         self._known = {uri: known for uri, known in self._known.items() if uri in uris}
         for path, cached in list(self._cache.items()):
@@ -282,14 +288,14 @@ class LiveSite:
                 self._drop(path)
 
     def _start_expiry(self, change: Change) -> None:
-        """Start the time for which the former download of a changed skill is given out."""
+        """Start the expiry of the cached downloads of changed skills."""
         changed = {entry.uri for edit in change.edits for entry in edit.entries}
         for cached in self._cache.values():
             if cached.entry.uri in changed and cached.old_since is None:
                 cached.old_since = time.monotonic()
 
     def _log_once(self, skill: SkippedSkill) -> None:
-        """Log why a skill is not in the index, unless that is the last that was logged of it."""
+        """Log why a skill is not in the index, unless the same reason was logged last."""
         if self._logged.get(skill.path) != skill.message:
             self._logged[skill.path] = skill.message
             _log.warning(

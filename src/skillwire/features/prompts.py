@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
 
 BY_NAME = "skill"
-"""Our own prompt. A skill of that name goes by its URI here."""
+"""The prompt that takes the name of a skill. The prompt of a skill with this name is named by its URI."""
 
 
 class AuthoredPromptsFeature(Feature):
-    """Each prompt is one skill, document and references together. Arguments are of no interest."""
+    """Prompts of skills written in code.
+
+    Each returns its whole skill with references, and ignores arguments.
+    """
 
     name = "authored prompts"
 
@@ -55,25 +58,25 @@ class AuthoredPromptsFeature(Feature):
     async def get(self, call: Call) -> Answer:
         name = call.text("name")
         if (skill := self._prompts.get(name)) is None:
-            meant = did_you_mean(name, self._prompts)
-            raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {meant}" if meant else ""))
+            hint = did_you_mean(name, self._prompts)
+            raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {hint}" if hint else ""))
         return render_prompt(skill)
 
 
 def describe_prompt(name: str, skill: "Skill") -> dict[str, Json]:
-    """Return a prompt as lists show it. It says what its text is made of, so that anybody can compare."""
+    """Return the list entry of a prompt. Its `_meta` names the resources that its text is made of."""
     meta: dict[str, Json] = {SKILL_META: skill.uri, RESOURCES_META: list(skill.uris())}
     return {"name": name, "description": collapse_lines(skill.description), "_meta": meta}
 
 
 def render_prompt(skill: "Skill") -> Answer:
-    """Return all of a skill as one message of a person."""
+    """Return a whole skill as one user message."""
     message: Json = {"role": "user", "content": text_block(skill.prompt_text())}
     return Answer({"description": collapse_lines(skill.description), "messages": [message]})
 
 
 class PromptContent(StrEnum):
-    """What the message of a skill's prompt holds."""
+    """The form of the content of a skill's prompt."""
 
     RESOURCE = "resource"
     """The `SKILL.md` as an embedded resource, with its URI."""
@@ -82,25 +85,28 @@ class PromptContent(StrEnum):
 
 
 class PromptsFeature(Feature):
-    """Lets a person start a skill. Visibility is enforced here, not only shown."""
+    """Offers skills as prompts, for people to start.
+
+    Enforces visibility in `prompts/get` as well as in the list.
+    """
 
     name = "prompts"
 
     def __init__(
         self,
-        offer: VisibleSkills,
+        visible_skills: VisibleSkills,
         tokens: int = DEFAULT_TOKENS,
         authored: "Mapping[str, Skill] | None" = None,
         frame: Frame | None = None,
         content: PromptContent = PromptContent.RESOURCE,
     ) -> None:
-        """`authored` are prompts that were named in code; they replace a skill's own prompt of that name.
+        """`authored` are prompts written in code. They replace the prompt of a skill with the same name.
 
-        With a `frame`, the message is always a text: an embedded resource could not say whose it is.
+        With a `frame`, the message is always text, because an embedded resource could not name its origin.
         """
         self._frame = frame
         self._as_text = frame is not None or content is PromptContent.TEXT
-        self._visible_skills = offer
+        self._visible_skills = visible_skills
         self._tokens = tokens
         self._authored = dict(authored or {})
         self._prompts = CatalogMemo(self._named)
@@ -141,9 +147,9 @@ class PromptsFeature(Feature):
         return Answer({"description": self._description(entry), "messages": [message]})
 
     def _description(self, entry: SkillRecord) -> str:
-        """Return what a skill is for. If others wrote that, it is a quotation that says from whom."""
-        told = collapse_lines(entry.shown_description)
-        return told if self._frame is None else f"{entry.origin.source} says: {quoted(told, None)}"
+        """Return the description of a skill. From another server, it is quoted with its origin."""
+        text = collapse_lines(entry.shown_description)
+        return text if self._frame is None else f"{entry.origin.source} says: {quoted(text, None)}"
 
     def _names(self) -> "list[str]":
         prompts = self._prompts.of(self._visible_skills.catalog)
@@ -164,17 +170,19 @@ class PromptsFeature(Feature):
         if name != BY_NAME:
             prompts = self._prompts.of(self._visible_skills.catalog)
             if name not in prompts:
-                meant = did_you_mean(name, self._names())
-                raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {meant}" if meant else ""))
+                hint = did_you_mean(name, self._names())
+                raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {hint}" if hint else ""))
             return prompts[name]
-        wanted = call.part("arguments").text("name")
-        entry = self._visible_skills.names.find(wanted, offered=self._visible_skills.for_people())
+        requested = call.part("arguments").text("name")
+        entry = self._visible_skills.names.find(requested, offered=self._visible_skills.for_people())
         if not self._visible_skills.is_for_people(entry):
-            raise BadParamsError(f"the skill {quoted(wanted)} is not for people to start")
+            raise BadParamsError(f"the skill {quoted(requested)} is not for people to start")
         return entry
 
     def _named(self, _catalog: Catalog) -> dict[str, SkillRecord]:
-        skills = self._visible_skills.for_people()  # of the same catalogue: it is the current one
+        skills = (
+            self._visible_skills.for_people()
+        )  # `_catalog` is the current catalogue, which this uses, too
         return {entry.root if name == BY_NAME else name: entry for name, entry in skills.items()}
 
     def _by_name(self) -> dict[str, Json]:

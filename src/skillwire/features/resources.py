@@ -1,4 +1,4 @@
-"""Skills as MCP resources, and the interfaces for further documents and addresses."""
+"""Skills as MCP resources, and the interfaces for further documents and URIs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from skillwire.protocol.translate import contents, file_resource, skill_meta, te
 from skillwire.sources.base import Validator
 
 Problems: TypeAlias = Callable[[Catalog], tuple[Problem, ...]]
-"""Returns what is wrong in a catalogue."""
+"""A function that returns the problems of a catalogue."""
 
 
 class Document(ABC):
@@ -34,11 +34,11 @@ class Document(ABC):
 
     @abstractmethod
     def listed(self, catalog: Catalog) -> bool:
-        """Whether there is anything to show. It can be read in any case."""
+        """Return whether it has anything to show, and so is listed. It can be read in any case."""
 
     @abstractmethod
     def differs(self, change: Change) -> bool:
-        """Whether it is another document now."""
+        """Return whether a change affects the document."""
 
     @abstractmethod
     async def render(self, catalog: Catalog) -> bytes:
@@ -46,72 +46,70 @@ class Document(ABC):
 
 
 class UnlistedResources(ABC):
-    """Further addresses at which something of a skill can be read, for those who know them."""
+    """Further URIs at which parts of a skill can be read. They are not listed."""
 
     scheme: str = SCHEME
-    """What all of them begin with."""
+    """The scheme of all these URIs."""
 
     @abstractmethod
     def serves(self, uri: str) -> bool:
-        """Whether something can be read at `uri`, now."""
+        """Return whether something can be read at `uri` now."""
 
     @abstractmethod
     def find_owner(self, uri: str) -> SkillRecord | None:
-        """Return the skill that can be read at `uri`, now."""
+        """Return the skill to which the content at `uri` belongs, if there is one now."""
 
     @abstractmethod
     async def read(self, uri: str) -> list[Json]:
-        """Return the contents at an address that is served. Raises `SkillwireError`."""
+        """Return the contents at a URI for which `serves` is true. Raises `SkillwireError`."""
 
     @abstractmethod
     def updated_uris(self, change: Change) -> Collection[str]:
-        """Return the addresses at which something else can be read now."""
+        """Return the URIs whose content a change affects."""
 
 
 class ExtraResources(ABC):
-    """Further addresses that are in the list of resources, behind the skills."""
+    """Further resources, listed after the skills."""
 
     scheme: str
-    """What all of them begin with."""
+    """The scheme of all their URIs."""
 
     @abstractmethod
     def resources(self, catalog: Catalog) -> Mapping[str, dict[str, Json]]:
-        """Return what the list says of each address, by the address, in their order."""
+        """Return the entry of each resource in `resources/list`, by URI, in listing order."""
 
     @abstractmethod
     def templates(self) -> list[Json]:
-        """Return the templates of these addresses."""
+        """Return the URI templates of these resources."""
 
     @abstractmethod
     def listed_differently(self, change: Change) -> bool:
-        """Whether the list says something else now."""
+        """Return whether a change affects the entries in the list."""
 
     @abstractmethod
     def serves(self, uri: str) -> bool:
-        """Whether something can be read at `uri`, now."""
+        """Return whether something can be read at `uri` now."""
 
     @abstractmethod
     async def answer(self, uri: str) -> dict[str, Json]:
-        """Return the result of reading an address that is served. Raises `SkillwireError`."""
+        """Return the result of reading a URI for which `serves` is true. Raises `SkillwireError`."""
 
     @abstractmethod
     def updated_uris(self, change: Change) -> Collection[str]:
-        """Return the addresses at which something else can be read now."""
+        """Return the URIs whose content a change affects."""
 
 
 def catalog_problems(catalog: Catalog) -> tuple[Problem, ...]:
-    """Return what the library found."""
+    """Return the problems that the library found."""
     return catalog.problems
 
 
 class ProblemsDocument(Document):
-    """Every skill that is broken or withheld, for whoever looks: never only a line in a log."""
+    """The document with the problems of all skills, including skills that are withheld."""
 
     uri = "skillwire://problems"
     name = "problems"
-    description = (
-        "Skills that cannot be served or need mending, each with its place, its fault and its remedy"
-    )
+    description = "Skills that cannot be served or have problems: where, what is wrong and how to fix it"
     mime_type = JSON
 
     def __init__(self, problems: Problems = catalog_problems) -> None:
@@ -138,7 +136,7 @@ class _Listing:
 
 
 class ResourcesFeature(Feature):
-    """For every client: skills are ordinary resources."""
+    """Offers skills as ordinary resources, to every client."""
 
     name = "resources"
 
@@ -180,7 +178,7 @@ class ResourcesFeature(Feature):
             yield ListKind.RESOURCES
 
     def serves(self, uri: str) -> bool:
-        """Whether `uri` is that of a file, a folder, a document, or an address that nobody lists."""
+        """Return whether `uri` is that of a file, folder or document, or an unlisted URI."""
         known = uri in self.documents or self._library.catalog.serves(uri)
         known = known or any(each.serves(uri) for each in self._further)
         return known or self._find_unlisted(uri) is not None
@@ -190,7 +188,7 @@ class ResourcesFeature(Feature):
         return {uri.partition("://")[0] for uri in known}
 
     def claims(self, method: str, call: Call) -> bool:
-        """Whether something is read that is surely ours. (A pattern may fit what is somebody else's.)"""
+        """Return whether a read is certainly for us. A template does not count: it may match others' URIs."""
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str):
             return False
@@ -198,7 +196,10 @@ class ResourcesFeature(Feature):
         return known or any(each.serves(uri) for each in (*self._further, *self._unlisted))
 
     def validator(self, method: str, call: Call) -> Validator | None:
-        """Seal what is read of a skill's own files. (Other things change for reasons of their own.)"""
+        """Return a validator for files of skills.
+
+        Other contents can change without a change of the library.
+        """
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str) or uri in self.documents:
             return None
@@ -210,7 +211,10 @@ class ResourcesFeature(Feature):
         return change.uris.union(documents, *(each.updated_uris(change) for each in others))
 
     async def list(self, call: Call) -> Answer:
-        """List each `SKILL.md`, further addresses, then the documents. Files are reached from their skill."""
+        """List each `SKILL.md`, further resources, then the documents.
+
+        Other files of skills are not listed.
+        """
         catalog = self._library.loaded if self._library.frozen else self._library.catalog
         listing = self._listing.of(catalog)
         shown = page(listing.keys, listing.positions.get, of=RESOURCES_LIST, cursor=call.cursor())
@@ -240,38 +244,38 @@ class ResourcesFeature(Feature):
             return Answer({"contents": await unlisted.read(uri)})
         reading = await self._library.read(uri)
         file = reading.served.file
-        # What is added here is about the answer. The resource itself carries no bare key (S6).
+        # Metadata about the answer goes into the result. The resource itself carries no unprefixed key (S6).
         more = self._runtime_meta(reading.served.entry)
         block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry)
         result: dict[str, Json] = {"contents": [block], **({"_meta": dict(more)} if more else {})}
         return Answer(result, live=isinstance(file, LiveFile))
 
     def documents_changed(self) -> None:
-        """Note that a document has something else to show, or nothing any more, in the same catalogue."""
+        """Refresh the listing after a document changed without a change of the catalogue."""
         self._listing = CatalogMemo(self._listed)
 
     def find_owner(self, uri: str) -> SkillRecord | None:
-        """Return the skill that something is of: a file, or an address that nobody lists."""
+        """Return the skill to which a file or an unlisted URI belongs."""
         if (served := self._library.catalog.files.get(uri)) is not None:
             return served.entry
         unlisted = self._find_unlisted(uri)
         return None if unlisted is None else unlisted.find_owner(uri)
 
     def listed_documents(self) -> "list[Json]":
-        """Return the documents that there is something in, as the list shows them."""
+        """Return the list entries of the documents that have something to show."""
         catalog = self._library.catalog
         shown = (document for document in self.documents.values() if document.listed(catalog))
         return [_document_resource(document) for document in shown]
 
     def _find_unlisted(self, uri: str) -> UnlistedResources | None:
-        """Return who else answers at `uri`. A file that is really there comes first."""
+        """Return the unlisted resources that serve `uri`. A file of a skill takes precedence over them."""
         if uri in self._library.catalog.files:
             return None
         return next((each for each in self._unlisted if each.serves(uri)), None)
 
     def _listed(self, catalog: Catalog) -> "_Listing":
         documents = [uri for uri, document in self.documents.items() if document.listed(catalog)]
-        further = {uri: told for each in self._further for uri, told in each.resources(catalog).items()}
+        further = {uri: entry for each in self._further for uri, entry in each.resources(catalog).items()}
         keys = (*catalog.entries, *further, *documents)
         return _Listing(keys, {uri: position for position, uri in enumerate(keys)}, further)
 
@@ -285,7 +289,7 @@ class ResourcesFeature(Feature):
 
 
 def _document_resource(document: Document) -> dict[str, Json]:
-    """Return what the list says of a document."""
+    """Return the list entry of a document."""
     return {
         "uri": document.uri,
         "name": document.name,
@@ -295,6 +299,9 @@ def _document_resource(document: Document) -> dict[str, Json]:
 
 
 def _is_listed_differently(edit: Edit) -> bool:
-    """Whether the list says something else of a skill. The size of its `SKILL.md` alone is no news."""
+    """Return whether an edit changes the list entry of a skill.
+
+    A new size of `SKILL.md` alone does not count.
+    """
     before, after = ((entry.description, skill_meta(entry)) for entry in edit.entries)
     return before != after

@@ -1,4 +1,4 @@
-"""The tools `load-skill` and `skill-resource`, and the tools that others add."""
+"""The tools `load-skill` and `skill-resource`, and tools added by product areas."""
 
 import posixpath
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -32,10 +32,10 @@ from skillwire.protocol.messages import TOOLS_CALL, TOOLS_LIST
 from skillwire.safe_text import escape_invisible, quoted
 
 Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
-"""From the arguments of a call to its whole result."""
+"""A function from the arguments of a call to its result."""
 LOAD_SKILL = "load-skill"
 LOAD_SKILL_ALIAS = "skill"
-"""What some models call it, as a tool or as its argument. Accepted, never listed."""
+"""The name that some models use for the tool or its argument. Accepted, but not listed."""
 SKILL_RESOURCE = "skill-resource"
 MAX_FILE_BYTES = 1024 * 1024
 _READ_ONLY: dict[str, Json] = {
@@ -59,22 +59,22 @@ class Tool:
     output_schema: Mapping[str, Json] | None = None
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     changes: bool = False
-    """Whether it changes the server: it is listed only for callers who may do that."""
+    """Whether it changes the server. Such a tool is listed only for clients that may do that."""
 
     def to_json(self) -> dict[str, Json]:
-        told: dict[str, Json] = {
+        entry: dict[str, Json] = {
             "name": self.name,
             "description": self.description,
             "inputSchema": dict(self.input_schema),
             "annotations": dict(self.annotations),
         }
         if self.output_schema is not None:
-            told["outputSchema"] = dict(self.output_schema)
-        return {**told, "_meta": dict(self.meta)} if self.meta else told
+            entry["outputSchema"] = dict(self.output_schema)
+        return {**entry, "_meta": dict(self.meta)} if self.meta else entry
 
 
 def structured_result(value: dict[str, Json], *, is_error: bool = False) -> dict[str, Json]:
-    """Return a result that programs and models can read: as an object, and as text."""
+    """Return a tool result as structured content for programs, and as text for models."""
     text = json_bytes(value, indented=True).decode().removesuffix("\n")
     return {"content": [text_block(text)], "structuredContent": value, "isError": is_error}
 
@@ -84,22 +84,22 @@ class SkillTools(StrEnum):
 
     ALWAYS = "always"
     AUTO = "auto"
-    """Those that do not declare the extension. Others load skills themselves."""
+    """Clients that do not declare the Skills extension. Others load skills by themselves."""
     NEVER = "never"
 
 
 class ToolError(SkillwireError):
-    """What the model did wrong, told so that it can do better: a result, not a protocol error."""
+    """An error that the model can correct. Sent as a tool result, not as a protocol error."""
 
 
 class ToolsFeature(Feature):
-    """Lets a model load skills and read their files by itself. Visibility is enforced, not only shown."""
+    """Offers tools with which a model loads skills and reads their files. Enforces visibility."""
 
     name = "tools"
 
     def __init__(
         self,
-        offer: VisibleSkills,
+        visible_skills: VisibleSkills,
         *,
         max_file_bytes: int = MAX_FILE_BYTES,
         catalog_tokens: int = DEFAULT_TOKENS,
@@ -109,7 +109,7 @@ class ToolsFeature(Feature):
         frame: Frame | None = None,
         offered: SkillTools = SkillTools.ALWAYS,
     ) -> None:
-        self._visible_skills = offer
+        self._visible_skills = visible_skills
         self._max_file_bytes = max_file_bytes
         self._tokens = catalog_tokens
         self._describe_skills = describe_skills
@@ -124,7 +124,7 @@ class ToolsFeature(Feature):
         }
         self._more = {tool.name: tool for tool in more}
         if taken := next((tool.name for tool in more if tool.name in self._tools), None):
-            raise ConflictError(f"the tool `{taken}` is there already; call the other differently")
+            raise ConflictError(f"the tool `{taken}` already exists; rename the other one")
 
     def methods(self) -> Mapping[str, Method]:
         return {TOOLS_LIST: self.list, TOOLS_CALL: self.call}
@@ -137,7 +137,10 @@ class ToolsFeature(Feature):
         return (ListKind.TOOLS,) if self._describe_skills else ()
 
     def lists_changed(self, change: Change) -> Iterable[ListKind]:
-        """Yield the tools if the list of skills stands in one. Whoever hears this throws a cache away."""
+        """Return the list of tools only if a description contains the skills.
+
+        Clients would drop a valid cache.
+        """
         return self.lists() if self._visible_skills.differs(change, assistant=True) else ()
 
     async def list(self, call: Call) -> Answer:
@@ -148,17 +151,17 @@ class ToolsFeature(Feature):
         return Answer({"tools": [*own, *more]}, private=self._depends_on_client())
 
     def _depends_on_client(self) -> bool:
-        """Whether some clients get the tools that load skills, and others do not."""
+        """Return whether only some clients get the tools that load skills."""
         return self._offered is SkillTools.AUTO and not self._describe_skills
 
     def _offers_to(self, call: Call) -> bool:
-        """Whether the client that asks gets the tools that load skills."""
+        """Return whether the requesting client gets the tools that load skills."""
         match self._offered:
             case SkillTools.ALWAYS:
                 return True
             case SkillTools.NEVER:
                 return False
-            case SkillTools.AUTO:  # the list of skills in a description must be there for all
+            case SkillTools.AUTO:  # a description with the list of skills must reach all clients
                 return self._describe_skills or not call.supports_skills
 
     async def call(self, call: Call) -> Answer:
@@ -175,8 +178,8 @@ class ToolsFeature(Feature):
         return Answer(result if entry is None else with_meta(result, entry, self._runtime_meta(entry)))
 
     async def _load_skill(self, arguments: Call) -> _Blocks:
-        given = LOAD_SKILL_ALIAS in arguments.params and "name" not in arguments.params
-        name = arguments.text(LOAD_SKILL_ALIAS if given else "name")
+        uses_alias = LOAD_SKILL_ALIAS in arguments.params and "name" not in arguments.params
+        name = arguments.text(LOAD_SKILL_ALIAS if uses_alias else "name")
         skills = self._visible_skills.for_models()
         if not name:
             return [text_block(self._listed())], None
@@ -188,12 +191,12 @@ class ToolsFeature(Feature):
 
     def _check_for_models(self, name: str, entry: SkillRecord) -> None:
         if not self._visible_skills.is_for_models(entry):
-            instead = (
+            hint = (
                 "; ask the user to start it by its prompt"
                 if self._visible_skills.is_for_people(entry)
                 else ""
             )
-            raise ToolError(f"the skill {quoted(name)} is not for models to load{instead}")
+            raise ToolError(f"the skill {quoted(name)} is not for models to load{hint}")
 
     async def _skill_resource(self, arguments: Call) -> _Blocks:
         entry = self._visible_skills.current(self._visible_skills.names.find(arguments.text("skill")))
@@ -210,13 +213,16 @@ class ToolsFeature(Feature):
     async def _directory(
         self, entry: SkillRecord, path: str, inside: "list[SkillFile | LiveFile]"
     ) -> "list[Json]":
-        """Return every file below `path`. Their sizes are known before they are read, but for live ones."""
+        """Return the blocks of every file below `path`.
+
+        Checks the total size before reading, except for live files.
+        """
         self._check_total_size(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
         readings: list[Reading] = []
         total = 0
 
         async def read(file: SkillFile | LiveFile) -> Reading:
-            await checkpoint()  # a folder can have hundreds of files, and others are waiting
+            await checkpoint()  # a folder can have hundreds of files: let other tasks run
             return await self._read(entry, file.path)
 
         def take(reading: Reading) -> None:
@@ -231,16 +237,14 @@ class ToolsFeature(Feature):
     def _check_total_size(self, path: str, total: int) -> None:
         if total > self._max_file_bytes:
             limit = f"the limit is {self._max_file_bytes:,} bytes"
-            raise ToolError(f"{quoted(path)} holds {total:,} bytes; {limit}: read its files one by one")
+            raise ToolError(f"{quoted(path)} has {total:,} bytes; {limit}: read its files one by one")
 
     async def _read(self, entry: SkillRecord, path: str) -> Reading:
         reading = await self._visible_skills.library.read(entry.uri_of(path))
-        if not self._visible_skills.is_visible(
-            reading.served.entry
-        ):  # it is another by now, which nobody approved
+        if not self._visible_skills.is_visible(reading.served.entry):  # it has changed, and is not approved
             raise ToolError(f"the skill {quoted(entry.name)} is not for models to read")
         if len(reading.content) > self._max_file_bytes:
-            limit = f"the limit is {self._max_file_bytes:,} bytes a file"
+            limit = f"the limit is {self._max_file_bytes:,} bytes per file"
             raise ToolError(f"{quoted(path)} has {len(reading.content):,} bytes; {limit}")
         return reading
 
@@ -264,7 +268,7 @@ class ToolsFeature(Feature):
 def _skill_resource_tool() -> dict[str, Json]:
     description = (
         "Read a file that a skill refers to. A folder returns every file in it, each below its path; "
-        'the path "" returns the list of its files.'
+        'the path "" returns the list of files of the skill.'
     )
     return _tool(
         SKILL_RESOURCE,
@@ -299,5 +303,5 @@ def _file_list(entry: SkillRecord) -> str:
 
 
 def _no_such_file(entry: SkillRecord, path: str) -> str:
-    meant = did_you_mean(path, [file.path for file in entry.files])
-    return f"the skill has no file {quoted(path)}; {meant or 'an empty path lists its files'}"
+    hint = did_you_mean(path, [file.path for file in entry.files])
+    return f"the skill has no file {quoted(path)}; {hint or 'an empty path lists its files'}"

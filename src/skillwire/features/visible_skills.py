@@ -1,4 +1,4 @@
-"""What is offered to whom: the skills of the catalogue under the names that they go by."""
+"""The skills that are offered to models and to people, by the names used for them."""
 
 from skillwire.core.record import Json, SkillRecord
 from skillwire.library.catalog import Catalog, CatalogMemo
@@ -10,10 +10,12 @@ from skillwire.safe_text import collapse_lines
 
 
 class VisibleSkills:
-    """The current skills for models and for people. Shared by the features that offer them."""
+    """The current skills for models and for people. Shared by the features that offer them.
+
+    While the library is frozen, the skills from the time it was frozen are offered.
+    """
 
     def __init__(self, library: Library) -> None:
-        """While the library is frozen, the skills are offered that there were when it became so."""
         self.library = library
         self._names = CatalogMemo(_named)
         self._for_models = CatalogMemo(lambda catalog: self._chosen(catalog, assistant=True))
@@ -21,11 +23,11 @@ class VisibleSkills:
 
     @property
     def catalog(self) -> Catalog:
-        """The catalogue that decides what is offered."""
+        """The catalogue that determines what is offered."""
         return self.library.loaded if self.library.frozen else self.library.catalog
 
     def current(self, entry: SkillRecord) -> SkillRecord:
-        """Return an offered skill as it is at this moment."""
+        """Return the current record of an offered skill."""
         return self.library.catalog.entries.get(entry.uri, entry)
 
     @property
@@ -33,11 +35,11 @@ class VisibleSkills:
         return self._names.of(self.catalog)
 
     def deciding_record(self, offered: SkillRecord, read: SkillRecord) -> SkillRecord:
-        """Return which of the two decides: what was offered while frozen, else what was read just now."""
+        """Return the record whose visibility counts: `offered` while the library is frozen, else `read`."""
         return offered if self.library.frozen else read
 
     def is_visible(self, entry: SkillRecord) -> bool:
-        """Whether models and people may hear of a skill at all."""
+        """Return whether models and people may see a skill at all."""
         return not self.catalog.visibility.withholds(entry)
 
     def is_for_models(self, entry: SkillRecord) -> bool:
@@ -47,15 +49,15 @@ class VisibleSkills:
         return _is_for(self.catalog, entry, assistant=False)
 
     def for_models(self) -> dict[str, SkillRecord]:
-        """Return the skills that a model may load by itself, by the names they go by, in listing order."""
+        """Return the skills that a model may load, by the names used for them, in listing order."""
         return self._for_models.of(self.catalog)
 
     def for_people(self) -> dict[str, SkillRecord]:
-        """Return the skills that a person may start, by the names they go by, in listing order."""
+        """Return the skills that a person may start, by the names used for them, in listing order."""
         return self._for_people.of(self.catalog)
 
     def differs(self, change: Change, *, assistant: bool) -> bool:
-        """Whether somebody is offered other skills than before, or the same in other words."""
+        """Return whether a change affects the skills that are offered, their names or their descriptions."""
         if self.library.frozen:
             return False
         before, after = change.before, change.after
@@ -87,7 +89,7 @@ def _named(catalog: Catalog) -> Names:
 def _shown(
     catalog: Catalog, entry: SkillRecord | None, *, assistant: bool
 ) -> tuple[str, dict[str, Json]] | None:
-    """Return what is told of a skill; None where it is not offered."""
+    """Return the description and metadata shown for a skill; None if it is not offered."""
     if entry is None or not _is_for(catalog, entry, assistant=assistant):
         return None
     return collapse_lines(entry.shown_description), {} if assistant else skill_meta(entry)

@@ -1,7 +1,7 @@
-"""A library as a web site: a download for each skill, an index that names them, and all files to look at.
+"""A library as a web site: a download for each skill, an index of them, and all files to browse.
 
-A download has a piece of its digest in its path. So an index names the bytes that it was made for, for as
-long as it stands: what is published next lies beside them, until the index is exchanged.
+The path of a download contains part of its digest. So an index always names the bytes that it was made for:
+new downloads are stored beside the old ones until the index is replaced.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,14 @@ from skillwire.protocol.unpacking import unpack
 from skillwire.safe_text import quoted
 
 _DESCRIPTION = 1024
-"""Characters that the format allows."""
-_TOLD_BY = 12
-"""Hex digits of the digest that are in the path of a download."""
+"""Maximum characters of a description in the index."""
+_DIGEST_DIGITS = 12
+"""Hex digits of the digest in the path of a download."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedSkill:
-    """A skill that is served, and cannot be published."""
+    """A served skill that cannot be published, with the reason and a hint."""
 
     path: str
     message: str
@@ -38,7 +38,7 @@ class SkippedSkill:
 
 @dataclass(frozen=True, slots=True)
 class PublishableSkills:
-    """Which skills of a catalogue a site can hold."""
+    """The skills of a catalogue that can be published, and those that cannot."""
 
     entries: tuple[SkillRecord, ...]
     left_out: tuple[SkippedSkill, ...]
@@ -46,7 +46,7 @@ class PublishableSkills:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A skill on the site."""
+    """The files of one skill on the site."""
 
     artifact: Artifact
     files: Mapping[str, bytes]
@@ -54,28 +54,28 @@ class Page:
 
 
 def choose_skills(catalog: Catalog) -> PublishableSkills:
-    """Return the skills that can be published. On a site a name means one skill: the first that has it."""
+    """Return the skills that can be published. If several have the same name, only the first one can."""
     chosen: dict[str, SkillRecord] = {}
     left_out: list[SkippedSkill] = []
     for entry in catalog.entries.values():
-        if catalog.visibility.withholds(entry):  # `withheld_report` says why
+        if catalog.visibility.withholds(entry):  # `withheld_report` has the reason
             continue
         if not entry.listed or not entry.description.strip():
-            message = "an index names each skill with its description, and it has none"
+            message = "it has no name or no description, which the index requires"
             left_out.append(SkippedSkill(entry.path, message, "write a `name` and a `description`"))
         elif entry.dynamic:
-            message = "its content is made anew whenever it is read, so there is nothing to publish"
+            message = "its content is generated on every read, so there is nothing to publish"
             left_out.append(SkippedSkill(entry.path, message, "serve it with `skillwire serve`"))
         elif (other := chosen.setdefault(entry.name, entry)) is not entry:
             first = quoted(other.path)
-            message = f"a site can hold one skill of the name {quoted(entry.name)}, and {first} is the first"
-            hint = "give it a name of its own, or publish its folder as another site"
+            message = f"a site can have only one skill named {quoted(entry.name)}; {first} is published"
+            hint = "rename it, or publish its folder as another site"
             left_out.append(SkippedSkill(entry.path, message, hint))
     return PublishableSkills(tuple(chosen[name] for name in sorted(chosen)), tuple(left_out))
 
 
 async def build_page(library: Library, entry: SkillRecord) -> Page | SkippedSkill:
-    """Return what a skill adds to the site: every byte is the one that the catalogue lists."""
+    """Return the files of a skill for the site, verified against the catalogue, or why there are none."""
     try:
         files = await read_skill_files(library, entry)
         artifact, download = build_download(entry, files)
@@ -86,48 +86,48 @@ async def build_page(library: Library, entry: SkillRecord) -> Page | SkippedSkil
 
 
 def left_out(entry: SkillRecord, error: SkillwireError) -> SkippedSkill:
-    """Return why a skill cannot be published, after `error`."""
+    """Return why a skill cannot be published because of `error`."""
     if isinstance(error, ArchiveError):
-        message = f"readers would refuse its archive, which {error}"
+        message = f"clients would reject its archive, which {error}"
         return SkippedSkill(entry.path, message, "rename or remove the file")
     return SkippedSkill(entry.path, f"it cannot be read: {error}", "publish again")
 
 
 def render_site_index(artifacts: Iterable[Artifact]) -> bytes:
-    """Return the index that names these downloads."""
+    """Return the index of these downloads."""
     return render_index(sorted(artifacts, key=lambda artifact: artifact.name))
 
 
 async def read_skill_files(library: Library, entry: SkillRecord) -> dict[str, bytes]:
-    """Return the files of a skill by their paths, as it lists them. Raises `SkillwireError`."""
+    """Return the files of a skill by path, with the bytes that `entry` lists. Raises `SkillwireError`."""
     files: dict[str, bytes] = {}
     for file in entry.files:
         uri = entry.uri_of(file.path)
         reading = await library.read(uri)
-        # The listing of now may not be the one of before.
+        # The catalogue may have changed: then the digest of `entry` is not checked yet.
         checked = reading.served.entry is entry
         files[file.path] = reading.content if checked else file.verify(reading.content, uri)
-        await checkpoint()  # a skill can have hundreds of files, and others are waiting
+        await checkpoint()  # a skill can have hundreds of files: let other tasks run
     return files
 
 
 def build_download(entry: SkillRecord, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
-    """Return what the index says of the download, and the download itself. Raises `ArchiveError`."""
+    """Return the index entry of a download, and its bytes. Raises `ArchiveError`."""
     if list(files) == [SKILL_FILE]:
         delivery, content, suffix = Delivery.SKILL_MD, files[SKILL_FILE], f"/{SKILL_FILE}"
     else:
         form = choose_archive_format(files)
         delivery, suffix = Delivery.ARCHIVE, form.suffix
         content = pack_skill(files, form, entry.executable)
-        unpack(content, form, ArchiveBounds())  # what we would not take is not for others either
+        unpack(content, form, ArchiveBounds())  # never publish an archive that we would reject
     digest = Digest.of(content)
-    told = digest.text.removeprefix("sha256:")[:_TOLD_BY]
-    url = f"{entry.name}.{told}{suffix}"
+    version = digest.text.removeprefix("sha256:")[:_DIGEST_DIGITS]
+    url = f"{entry.name}.{version}{suffix}"
     return Artifact(entry.name, delivery, _short(entry.description), url, digest), content
 
 
 def _short(description: str) -> str:
-    """Return what fits into the format. JavaScript counts a character beyond the first 65,536 as two."""
+    """Return a description cut to the limit of the format, counted in UTF-16 units as JavaScript does."""
     units = description.encode("utf-16-le", "surrogatepass")
     if len(units) <= _DESCRIPTION * 2:
         return description

@@ -1,4 +1,4 @@
-"""What a page asks of the server, and has it do. The same over HTTP and as tools; one line for each."""
+"""The actions of the pages: read and change the server. The same over HTTP and as MCP tools."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ _CHOICE: dict[str, Json] = {"type": ["boolean", "null"]}
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that can be asked for or done: from arguments to a JSON object."""
+    """One action: its name, its parameters, and a function from arguments to a JSON object."""
 
     name: str
     description: str
@@ -44,7 +44,7 @@ class Action:
 
 
 def reading_actions(overview: Overview) -> list[Action]:
-    """Return what anybody can ask who may see the pages at all."""
+    """Return the actions that change nothing, for everyone who may see the pages."""
 
     async def show_config(call: Call) -> dict[str, Json]:
         problems = _number(call, "problems", DEFAULT_PROBLEMS, MAX_PROBLEMS)
@@ -63,20 +63,20 @@ def reading_actions(overview: Overview) -> list[Action]:
     return [
         Action(
             SHOW_CONFIG,
-            "Show the configuration of this server: where its skills come from, each source with its state, "
-            "and what is wrong.",
-            {"problems": _whole_number("How many problems to return.")},
+            "Show the configuration of this server: the sources of its skills, the state of each source, "
+            "and problems.",
+            {"problems": _whole_number("Maximum number of problems to return.")},
             (),
             show_config,
         ),
         Action(
             SHOW_SKILLS,
-            "Show which skills are configured, or one of them with its files and problems.",
+            "Show the skills of this server, or one of them with its files and problems.",
             {
-                "query": {**_TEXT, "description": "Words that the skills must hold."},
-                "skill": {**_TEXT, "description": "The name or URI of one skill, to see all of it."},
-                "offset": _whole_number("Where to begin in the list."),
-                "limit": _whole_number("How many skills to return."),
+                "query": {**_TEXT, "description": "Words that the skills must contain."},
+                "skill": {**_TEXT, "description": "The name or URI of one skill, to see its details."},
+                "offset": _whole_number("Number of skills to skip."),
+                "limit": _whole_number("Maximum number of skills to return."),
             },
             (),
             show_skills,
@@ -86,7 +86,10 @@ def reading_actions(overview: Overview) -> list[Action]:
 
 
 def changing_actions(overview: Overview) -> list[Action]:
-    """Return what changes the server and its configuration file. Each refuses callers who may not do that."""
+    """Return the actions that change the server and its configuration file.
+
+    Each raises `ChangeNotAllowedError` if the caller may not change the server.
+    """
     control = overview.control
 
     async def add_source(call: Call) -> None:
@@ -103,7 +106,7 @@ def changing_actions(overview: Overview) -> list[Action]:
     async def set_visibility(call: Call) -> None:
         sides = {side: call.params[side] for side in ("assistant", "user") if side in call.params}
         if not sides or not all(value is None or isinstance(value, bool) for value in sides.values()):
-            raise BadParamsError("give `assistant`, `user` or both, each `true`, `false` or `null`")
+            raise BadParamsError("pass `assistant`, `user` or both, each `true`, `false` or `null`")
         await control.set_visibility(call.text("uri"), cast("dict[str, bool | None]", sides))
 
     async def set_origins(call: Call) -> None:
@@ -123,25 +126,25 @@ def changing_actions(overview: Overview) -> list[Action]:
             ("source",),
             add_source,
         ),
-        _change("skill-config-remove-source", "Serve a source no more.", label, ("label",), remove_source),
+        _change("skill-config-remove-source", "Stop serving a source.", label, ("label",), remove_source),
         _change("skill-config-sync-source", "Fetch a source now.", label, ("label",), sync_source),
         _change(
             "skill-config-visibility",
-            "Decide who may start a skill; `null` leaves it to the skill.",
+            "Set who may start a skill; `null` leaves it to the frontmatter of the skill.",
             {"uri": _TEXT, "assistant": _CHOICE, "user": _CHOICE},
             ("uri",),
             set_visibility,
         ),
         _change(
             "skill-config-allowed-origins",
-            "Decide to which further web sites publishers may send this server.",
+            "Set the further origins from which web sources may have this server fetch files.",
             {"origins": {"type": "array", "items": _TEXT}},
             ("origins",),
             set_origins,
         ),
         _change(
             "skill-config-static",
-            "Keep the set of skills as it is, or follow the sources again.",
+            "Freeze the set of skills, or follow the sources again.",
             {"static": {"type": "boolean"}},
             ("static",),
             set_static,
@@ -151,13 +154,13 @@ def changing_actions(overview: Overview) -> list[Action]:
 
 
 class ChangeNotAllowedError(UsageError):
-    """The caller has shown no credential that lets it change the server."""
+    """The caller has not sent a credential that allows changes."""
 
 
 def _require_permission(run: Run, unlock: str) -> Run:
     async def guarded(call: Call) -> dict[str, Json]:
         if not call.can_change:
-            raise ChangeNotAllowedError("this client may not change the server", hint=unlock)
+            raise ChangeNotAllowedError("this client is not allowed to change the server", hint=unlock)
         return await run(call)
 
     return guarded
@@ -181,11 +184,11 @@ def _whole_number(description: str) -> dict[str, Json]:
     return {"type": "integer", "minimum": 0, "description": description}
 
 
-def _number(call: Call, name: str, default: int, most: int) -> int:
+def _number(call: Call, name: str, default: int, maximum: int) -> int:
     value = call.params.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise BadParamsError(f"the parameter `{name}` must be a whole number from 0 on")
-    return min(value, most)
+        raise BadParamsError(f"the parameter `{name}` must be a whole number, 0 or greater")
+    return min(value, maximum)
 
 
 def _optional_text(call: Call, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The pages inside MCP Apps hosts: tools, their schemas and texts, and the pages as resources."""
+"""The pages as MCP Apps: tools, their schemas and texts, and the pages as resources."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -188,8 +188,8 @@ def _skill(skill: Any) -> str:
 
 def _marks(skill: Any) -> str:
     marks = {"not for models": not skill["assistant"], "not for people": not skill["user"]}
-    told_of = [mark for mark, holds in {**marks, "customized": skill["customized"]}.items() if holds]
-    return f" ({', '.join(told_of)})" if told_of else ""
+    shown = [mark for mark, applies in {**marks, "customized": skill["customized"]}.items() if applies]
+    return f" ({', '.join(shown)})" if shown else ""
 
 
 def _cut(lines: list[str]) -> list[str]:
@@ -202,10 +202,11 @@ _SCHEMAS = {SHOW_CONFIG: CONFIG_SCHEMA, SHOW_SKILLS: SKILLS_SCHEMA}
 
 
 def app_tools(overview: Overview) -> list[Tool]:
-    """Return the tools of the pages. Those that change anything exist only where that is allowed.
+    """Return the tools of the pages. Tools that change the server exist only if it is editable.
 
-    They are listed for, and obey, only callers who may change the server: the client on stdio, and clients
-    over HTTP that sent a token. That they are for pages alone is a hint to hosts; it does not stop a model.
+    They are listed for, and can be called by, only clients that may change the server: the client on stdio,
+    and clients over HTTP that sent a token. Their visibility `app` is only a hint to hosts; it does not stop
+    a model.
     """
     shown = [_page_tool(action) for action in reading_actions(overview) if action.name in _PAGE_BY_TOOL]
     if not overview.control.editable:
@@ -214,9 +215,10 @@ def app_tools(overview: Overview) -> list[Tool]:
 
 
 class AppPages(UnlistedResources):
-    """The pages as resources: each a whole HTML document that asks nobody but its host.
+    """The pages as resources. Each is a complete HTML document that talks only to its host.
 
-    In no list: a person who picks a resource has no use for them, and hosts find them at their tools.
+    They are not listed: people who choose a resource do not need them, and hosts find them through their
+    tools.
     """
 
     scheme = "ui://"
@@ -232,14 +234,14 @@ class AppPages(UnlistedResources):
         meta: dict[str, Json] = {"ui": {"prefersBorder": True}}
         return [{"uri": uri, "mimeType": MIME_TYPE, "text": html, "_meta": meta}]
 
-    def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - they are always the same
+    def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - they never change
         return ()
 
 
 def _page_tool(action: Action) -> Tool:
-    """Return a tool that a model calls, and whose result a host shows as a page."""
+    """Return a tool for models whose result a host shows as a page."""
     page = _PAGE_BY_TOOL[action.name]
-    # The second spelling is an older one, which hosts still read.
+    # The second key is an older spelling that some hosts still read.
     meta: dict[str, Json] = {"ui": {"resourceUri": page}, "ui/resourceUri": page}
     return Tool(
         action.name,

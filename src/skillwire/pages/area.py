@@ -1,4 +1,4 @@
-"""The pages, as an area of the program."""
+"""The pages as a product area."""
 
 from skillwire.area import Area
 

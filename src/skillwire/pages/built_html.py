@@ -8,14 +8,14 @@ from functools import cache
 
 @cache
 def built_page(name: str) -> str:
-    """Return a page as one HTML document."""
-    from importlib.resources import files  # noqa: PLC0415 - most servers are never asked for a page
+    """Return the HTML document of a page."""
+    from importlib.resources import files  # noqa: PLC0415 - most servers never serve a page
 
     return files("skillwire.pages").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def content_policy(html: str) -> str:
-    """Return the policy that lets a page run what stands in it, and talk to its own origin, and no more."""
+    """Return the policy that allows only the inline scripts and styles of a page, and its own origin."""
     scripts, styles = (_hashes(html, tag) for tag in ("script", "style"))
     return "; ".join(
         (

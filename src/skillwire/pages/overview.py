@@ -1,4 +1,4 @@
-"""What there is and what is wrong with it, as JSON for pages and for whoever asks to see it."""
+"""Skills, sources and problems of a server as JSON, for the pages and their tools."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -23,24 +23,24 @@ _STATES = {
     Rule.SOURCE_WAITING: "waiting",
     Rule.SOURCE_STALE: "stale",
 }
-"""What a problem of a whole source says of its state; the gravest first."""
+"""The state of a source by the problems of the whole source, the most severe first."""
 
 _MAX_WORDS = 32
-"""Different words of one search: each is looked for in every skill."""
+"""Maximum number of different words in a search. Each is searched for in every skill."""
 
 _UNLOCK_SERVER = "start the server with `--allow-config`"
 _PUBLIC = frozenset({"repository", "publisher"})
-"""Kinds whose places anybody may know. Others may be a path or a key, also what cannot be opened."""
+"""Kinds of sources whose place anyone may see. The place of others may contain a local path or a secret."""
 
 
 UNLOCK_OVER_MCP = (
     "over HTTP, changes need a token: start the server with `--token-env VAR`, or use its page in a browser"
 )
-"""How an MCP client gets to change the server."""
+"""What to do so that an MCP client can change the server."""
 
 
 class ShowPlaces(StrEnum):
-    """Who may know where on this machine the skills are."""
+    """Who may see local paths of skills."""
 
     TO_ALL = "to all"
     TO_EDITORS = "to those who may change the server"
@@ -48,7 +48,7 @@ class ShowPlaces(StrEnum):
 
 
 class Overview:
-    """Skills, sources and problems as they are now. Knows when that is not what it was."""
+    """The current skills, sources and problems. Notifies listeners of changes."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Overview:
         unlock: str = UNLOCK_OVER_MCP,
         problems: Problems = catalog_problems,
     ) -> None:
-        """`unlock` says what to do to somebody who may not change the server, though others may."""
+        """`unlock` tells clients that may not change an editable server how they can."""
         self._problems = CatalogMemo(problems)
         self.library = library
         self.control = control
@@ -74,16 +74,16 @@ class Overview:
 
     @property
     def revision(self) -> int:
-        """Another number whenever something else would be shown."""
+        """A number that increases with every change."""
         return self._revision
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have `listener` called when something else is to be shown, until what this returns is called."""
+        """Call `listener` after every change. Return a function that stops that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def config(self, problems: int, *, can_change: bool = True) -> dict[str, Json]:
-        """Return sources and settings, and so many `problems`, to a caller who `can_change` them or not."""
+        """Return sources, settings and at most `problems` problems. `can_change` is about the caller."""
         catalog, settings = self.library.catalog, self.control.settings()
         editable, places = self.control.editable, self._places_for(can_change=can_change)
         found = self._problems.of(catalog)
@@ -107,7 +107,7 @@ class Overview:
         }
 
     def skills(self, query: str, offset: int, limit: int) -> dict[str, Json]:
-        """Return those skills that hold every word of `query`, from `offset` on. Raises `BadParamsError`."""
+        """Return the skills that contain every word of `query`, from `offset` on. Raises `BadParamsError`."""
         catalog = self.library.catalog
         entries = list(catalog.entries.values())
         if words := list(dict.fromkeys(query.casefold().split())):
@@ -124,7 +124,7 @@ class Overview:
         }
 
     def skill(self, name: str, *, can_change: bool = True) -> dict[str, Json]:
-        """Return all that there is to see of one skill but the bytes of its files. Raises `RequestError`."""
+        """Return the details of one skill, without the content of its files. Raises `RequestError`."""
         catalog = self.library.catalog
         entry = self._names.of(catalog).find(name)
         origins = {each.label: each.origin for each in self.control.sources()}
@@ -143,7 +143,7 @@ class Overview:
         }
 
     async def text(self, uri: str, limit: int) -> dict[str, Json]:
-        """Return a file, if it is a text of at most `limit` bytes. Raises `SkillwireError`."""
+        """Return a file, with its text if it is text of at most `limit` bytes. Raises `SkillwireError`."""
         reading = await self.library.read(uri)
         size, readable = len(reading.content), is_text(reading.content)
         shown = readable and size <= limit
@@ -162,8 +162,8 @@ class Overview:
 
     def _source(self, facts: SourceFacts, *, places: bool) -> dict[str, Json]:
         scan = self.library.scans.get(facts.label, Scan())
-        told = {problem.rule: problem for problem in reversed(scan.problems)}
-        state = next((rule for rule in _STATES if rule in told), None)
+        by_rule = {problem.rule: problem for problem in reversed(scan.problems)}
+        state = next((rule for rule in _STATES if rule in by_rule), None)
         problems = list(chain(scan.problems, *(entry.problems for entry in scan.entries)))
         errors = sum(problem.severity is Severity.ERROR for problem in problems)
         return {
@@ -178,8 +178,8 @@ class Overview:
             "errors": errors,
             "warnings": len(problems) - errors + sum(entry.withheld is not None for entry in scan.entries),
             "state": "ready" if state is None else _STATES[state],
-            "reason": "" if state is None else escape_invisible(told[state].message),
-            "hint": "" if state is None else escape_invisible(told[state].hint),
+            "reason": "" if state is None else escape_invisible(by_rule[state].message),
+            "hint": "" if state is None else escape_invisible(by_rule[state].hint),
         }
 
     def _summary(self, catalog: Catalog, entry: SkillRecord, origins: dict[str, str]) -> dict[str, Json]:
@@ -210,7 +210,7 @@ class Overview:
 
 
 def _static_summary(entry: SkillRecord) -> dict[str, Json]:
-    """Return what is shown of a skill for as long as it is the same."""
+    """Return the part of a summary that depends only on the record of the skill."""
     sizes = [file.size for file in entry.files if isinstance(file, SkillFile)]
     return {
         "uri": entry.uri,
@@ -224,7 +224,7 @@ def _static_summary(entry: SkillRecord) -> dict[str, Json]:
 
 
 def _is_public(facts: SourceFacts) -> bool:
-    """Whether a place says nothing of this machine, nor of what only its operator should know."""
+    """Return whether the place of a source reveals nothing about this machine, and no secret."""
     return facts.kind in _PUBLIC and not facts.place.startswith("git+file:")
 
 
@@ -246,9 +246,9 @@ def _redacted(catalog: Catalog, entry: SkillRecord) -> dict[str, Json]:
     return _row(catalog.withheld_report(entry))
 
 
-def _row(told: dict[str, str | int | None]) -> dict[str, Json]:
+def _row(report: dict[str, str | int | None]) -> dict[str, Json]:
     return {
-        **told,
-        "message": escape_invisible(str(told["message"])),
-        "hint": escape_invisible(str(told["hint"])),
+        **report,
+        "message": escape_invisible(str(report["message"])),
+        "hint": escape_invisible(str(report["hint"])),
     }

@@ -1,4 +1,4 @@
-"""What the pages add to every `serve`: tools and resources for MCP Apps, and routes for browsers."""
+"""The part of `serve` that adds the pages: tools and resources for MCP Apps, and routes for browsers."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PagesServeFlags(ServeFlags):
-    """The pages have no options of their own."""
+    """The options of the pages: none."""
 
     def part(self, request: ServeRequest) -> ServePart:
         return PagesPart(editable=request.editable)
 
 
 class PagesPart(ServePart):
-    """Shows the skills of a server, and lets people change it if that is allowed."""
+    """Adds pages that show the skills of a server, and can change the server if that is allowed."""
 
     def __init__(self, *, editable: bool) -> None:
         self.lets_in = "`--allow-config` lets pages change things" if editable else ""
@@ -44,18 +44,18 @@ class PagesPart(ServePart):
         )
         site = f"http://{policy.bound.authority}/"
 
-        def with_key(key: str) -> str:  # no server and no log sees a fragment
+        def with_key(key: str) -> str:  # a fragment is never sent to a server, and so never logged
             return f"to change things, open {site}#key={key} (works once)"
 
         sessions = page_sessions(overview, token, lambda key: print_notice(with_key(key)))
-        told = [f"open {site} in a browser to see the skills"]
+        lines = [f"open {site} in a browser to see the skills"]
         if sessions.key is not None:
-            told.append(with_key(sessions.key))
-        return replace(page_mount(overview, sessions), announced=tuple(told))
+            lines.append(with_key(sessions.key))
+        return replace(page_mount(overview, sessions), announced=tuple(lines))
 
 
 def mcp_overview(server: ServerContext) -> Overview:
-    """Return what MCP clients see. Paths on this machine only if they may change the server."""
+    """Return the overview for MCP clients. Only clients that may change the server see local paths."""
     return Overview(
         server.library,
         server.admin,

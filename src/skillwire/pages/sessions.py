@@ -1,7 +1,7 @@
-"""Who may use the pages: a token or a one-time key buys a session, which the page shows in a header.
+"""Sessions of the pages. A token or a one-time key opens a session, and the page sends its id in a header.
 
 There is no cookie. A browser sends cookies to every port of a host, so another server on this machine would
-get them. What a page keeps in its storage stays with its own origin, port included.
+get them. The storage of a page belongs to its origin, which includes the port.
 """
 
 import secrets
@@ -17,14 +17,14 @@ from skillwire.server.http.credentials import ExpiringSecrets, bearer_token, is_
 SESSION_HEADER = "x-skillwire-session"
 CSRF_HEADER = "x-skillwire-page"
 MAX_SESSIONS = 100
-"""Sessions of pages at the same time. One more ends the oldest."""
+"""Maximum number of sessions. One more ends the oldest."""
 SESSION_SECONDS = 7 * 24 * 3600.0
-"""How long a session lasts."""
+"""Seconds that a session lasts."""
 _SECRET_BYTES = 32
 
 
 class PageSession:
-    """A page that has shown the token or a one-time key."""
+    """The session of a page that sent the token or a one-time key."""
 
     def __init__(self, expires_at: float) -> None:
         self.expires_at = expires_at
@@ -32,7 +32,7 @@ class PageSession:
         self._listeners: list[Callable[[], None]] = []
 
     def on_end(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have `listener` called when the session ends, until what this returns is called."""
+        """Call `listener` when the session ends. Return a function that cancels this."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -43,7 +43,7 @@ class PageSession:
 
 
 class PageSessions:
-    """Knows the token, the current one-time key, and every session. Keeps only hashes of session ids."""
+    """Checks the token and one-time keys, and manages sessions. Stores only hashes of session ids."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PageSessions:
         seconds: float = SESSION_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """With `new_key`, a one-time key opens a session, too. It is called with each further key."""
+        """With `new_key`, one-time keys also open sessions. It is called with each key after the first."""
         self._token = token
         self._new_key = new_key
         self._key = None if new_key is None else secrets.token_urlsafe(_SECRET_BYTES)
@@ -64,11 +64,11 @@ class PageSessions:
             seconds, max_sessions, clock=clock, ended=PageSession.end
         )
         self.csrf = secrets.token_urlsafe(24)
-        """Sent with each call that has no session. Another origin can send requests, but not read this."""
+        """Token that a call without a session must send. Pages of other origins cannot read it."""
 
     @property
     def open(self) -> bool:
-        """Whether pages may be read without a session, as `/mcp` may without a token."""
+        """Whether pages work without a session, because the server has no token."""
         return self._token is None
 
     @property
@@ -77,11 +77,11 @@ class PageSessions:
         return self._key
 
     def log_in_with_token(self, token: str) -> str | None:
-        """Return the id of a new session, or None if that is not the token."""
+        """Return the id of a new session, or None if the token is wrong."""
         return self._begin() if self._is_token(token) else None
 
     def log_in_with_key(self, key: str) -> str | None:
-        """Return the id of a new session, or None if that is not the current key. A key works once."""
+        """Return the id of a new session, or None if the key is wrong. Each key works once."""
         if self._key is None or self._new_key is None or not is_same(key, self._key):
             return None
         self._key = secrets.token_urlsafe(_SECRET_BYTES)
@@ -89,26 +89,26 @@ class PageSessions:
         return self._begin()
 
     def find(self, headers: Headers) -> PageSession | None:
-        """Return the session that a request shows."""
-        given = headers.getlist(SESSION_HEADER)
-        return self._sessions.find(given[0]) if len(given) == 1 else None
+        """Return the session of a request, or None if it has no valid one."""
+        values = headers.getlist(SESSION_HEADER)
+        return self._sessions.find(values[0]) if len(values) == 1 else None
 
     def leave(self, headers: Headers) -> None:
-        """End the session that a request shows, and its event streams."""
-        for given in headers.getlist(SESSION_HEADER):
-            self._sessions.revoke(given)
+        """End the session of a request, and its event streams."""
+        for value in headers.getlist(SESSION_HEADER):
+            self._sessions.revoke(value)
 
     def is_over(self, session: PageSession) -> bool:
         return session.closed or session.expires_at <= self._clock()
 
     def is_authorized(self, scope: Scope) -> bool:
-        """Whether a request shows a session."""
+        """Return whether a request has a valid session."""
         return self.find(Headers(scope=scope)) is not None
 
     def has_token(self, headers: Headers) -> bool:
-        """Whether a request shows the token itself."""
-        given = bearer_token(headers)
-        return given is not None and self._is_token(given)
+        """Return whether a request sends the token itself."""
+        token = bearer_token(headers)
+        return token is not None and self._is_token(token)
 
     def has_csrf(self, headers: Headers) -> bool:
         return is_same(headers.get(CSRF_HEADER, ""), self.csrf)
@@ -121,9 +121,9 @@ class PageSessions:
 
 
 def is_same_origin(headers: Headers) -> bool:
-    """Whether a request comes from a page of this very server, or from no page at all.
+    """Return whether a request comes from a page of this server, or from no page at all.
 
-    Other pages on this machine may call `/mcp` of a loopback server. They may not use these pages.
+    Other pages on this machine may call `/mcp` of a loopback server, but not the routes of these pages.
     """
     if any(site not in {"same-origin", "none"} for site in headers.getlist("sec-fetch-site")):
         return False

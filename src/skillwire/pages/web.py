@@ -18,28 +18,28 @@ from skillwire.pages.sessions import PageSession, PageSessions, is_same_origin
 from skillwire.server.http.routes import HttpError, HttpMount, json_response, read_json
 
 MAX_STREAMS = 64
-"""Event streams at the same time."""
+"""Maximum number of open event streams."""
 _PAUSE = 0.1
 """Seconds between two events."""
 _KEEPALIVE_SECONDS = 20.0
 PAGE_PATH, SESSION_PATH, EVENTS_PATH, CALL_PATH = "/", "/ui/session", "/ui/events", "/ui/call"
 _MAX_BODY = 256 * 1024
 _MAX_VALUES = 10_000
-"""JSON values in the body of a request."""
+"""Maximum number of JSON values in the body of a request."""
 OUTDATED = "outdated"
-"""The code of an error after which a page asks for its secret again: the server was started anew."""
-_NO_PAGE = "this call does not come from a page of this server; load the page again"
-_USED_KEY = "this address was used before, or is of an earlier start; the server printed a new one on stderr"
+"""Error code after which a page fetches its CSRF token again, because the server was restarted."""
+_NO_PAGE = "this call does not come from a page of this server; reload the page"
+_USED_KEY = "this address was used before, or the server was restarted; it printed a new address on stderr"
 _Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 _NO_STORE = {"cache-control": "no-store"}
 UNLOCK_PAGE = (
     "open the address that ends in `#key=…`, which the server printed on stderr; each address works once"
 )
-"""How a page of a server without a token gets to change it."""
+"""What to do so that a page can change a server without a token."""
 
 
 class PageEvents:
-    """Streams the revision of an overview, now and after every change."""
+    """Event streams with the revision of an overview, sent at once and after every change."""
 
     def __init__(self, overview: Overview, is_over: Callable[[PageSession], bool]) -> None:
         self._overview = overview
@@ -47,9 +47,9 @@ class PageEvents:
         self._open = 0
 
     def stream(self, session: PageSession | None) -> Response:
-        """Return a stream that ends with `session`, if there is one; an error if there are too many."""
+        """Return a stream that ends with `session`, if there is one; an error response at the limit."""
         if self._open >= MAX_STREAMS:
-            return json_response({"error": "too many pages are open", "hint": "close one"}, 503)
+            return json_response({"error": "too many pages are open", "hint": "close one of them"}, 503)
         self._open += 1
         return _Stream(self, session)
 
@@ -57,38 +57,38 @@ class PageEvents:
         self._open -= 1
 
     async def send(self, send: Send, session: PageSession | None) -> None:
-        """Send until cancelled, or until the session is over."""
-        something = anyio.Event()
+        """Send events until cancelled, or until the session ends."""
+        changed = anyio.Event()
 
         def wake() -> None:
-            something.set()
+            changed.set()
 
         stops = [self._overview.listen(wake)]
         if session is not None:
             stops.append(session.on_end(wake))
         try:
             while session is None or not self._is_over(session):
-                told = b"data: %d\n\n" % self._overview.revision
-                await send({"type": "http.response.body", "body": told, "more_body": True})
+                event = b"data: %d\n\n" % self._overview.revision
+                await send({"type": "http.response.body", "body": event, "more_body": True})
                 with anyio.move_on_after(_KEEPALIVE_SECONDS):
-                    await something.wait()
+                    await changed.wait()
                     if session is None or not session.closed:
                         await anyio.sleep(_PAUSE)
-                something = anyio.Event()
+                changed = anyio.Event()
         finally:
             for stop in stops:
                 stop()
 
 
 class _Stream(Response):
-    """Ends with the connection."""
+    """An event stream as a response. Ends when the client disconnects."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, news: PageEvents, session: PageSession | None) -> None:
+    def __init__(self, events: PageEvents, session: PageSession | None) -> None:
         super().__init__(headers={"cache-control": "no-store"})
         del self.headers["content-length"]
-        self._events = news
+        self._events = events
         self._session = session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - an ASGI app
@@ -111,16 +111,16 @@ class _Stream(Response):
 def page_sessions(
     overview: Overview, token: str | None, new_key: Callable[[str], None] | None = None
 ) -> PageSessions:
-    """Return who may use the pages. Where they can change the server without a token, keys open sessions.
+    """Return the sessions of the pages. One-time keys open them if the server is editable without a token.
 
-    `new_key` is called with the key that replaces one that was used. The first is in `PageSessions.key`.
+    `new_key` is called with the key that replaces a used one. The first key is in `PageSessions.key`.
     """
     keys = token is None and overview.control.editable
     return PageSessions(token, new_key=(new_key or _ignore) if keys else None)
 
 
 def page_mount(overview: Overview, sessions: PageSessions) -> HttpMount:
-    """Return what the HTTP application holds besides, so that browsers can show the pages."""
+    """Return the routes of the pages for browsers."""
     pages = Pages(overview, sessions)
     return HttpMount(
         (
@@ -138,7 +138,7 @@ def page_mount(overview: Overview, sessions: PageSessions) -> HttpMount:
 
 
 class Pages:
-    """Answers the requests of a browser."""
+    """Answers the requests of browsers."""
 
     def __init__(self, overview: Overview, sessions: PageSessions) -> None:
         self._overview = overview
@@ -150,12 +150,12 @@ class Pages:
         self._events = PageEvents(overview, sessions.is_over)
 
     def is_authorized(self, scope: Scope) -> bool:
-        """Whether a request may do without the token: only for the pages, and with a session."""
+        """Return whether a request needs no token: only routes of the pages, and only with a session."""
         ours = scope["type"] == "http" and scope["path"].startswith("/ui/")
         return ours and self._sessions.is_authorized(scope)
 
     async def page(self, _request: Request) -> Response:
-        """Answer `GET /`: the same for everybody, without a word about any skill."""
+        """Answer `GET /` with the page. It is the same for everyone, and contains nothing about skills."""
         headers = {
             "content-security-policy": self._policy,
             "x-content-type-options": "nosniff",
@@ -167,7 +167,7 @@ class Pages:
         return Response(self._html, headers=headers, media_type="text/html; charset=utf-8")
 
     async def session(self, request: Request) -> Response:
-        """Answer whether a browser is let in, and what it has to send along with each call."""
+        """Answer whether the pages are open to this browser, and the CSRF token for its calls."""
         _require_same_origin(request)
         session = self._sessions.find(request.headers)
         if not self._sessions.open and session is None and not self._sessions.has_token(request.headers):
@@ -176,54 +176,54 @@ class Pages:
         return json_response(answer, headers=_NO_STORE)
 
     async def enter(self, request: Request) -> Response:
-        """Take the token, or a one-time key, and answer with the id of a session that stands for it."""
+        """Open a session for the token or a one-time key, and answer with its id."""
         _require_same_origin(request)
         match await read_json(request, _MAX_BODY, _MAX_VALUES):
             case {"token": str(token)}:
-                identity, wrong = self._sessions.log_in_with_token(token.strip()), "that is not the token"
+                identity, message = self._sessions.log_in_with_token(token.strip()), "the token is wrong"
             case {"key": str(key)}:
-                identity, wrong = self._sessions.log_in_with_key(key), _USED_KEY
+                identity, message = self._sessions.log_in_with_key(key), _USED_KEY
             case _:
-                identity, wrong = None, "that is not the token"
+                identity, message = None, "the token is wrong"
         if identity is None:
-            raise HttpError(401, wrong)
+            raise HttpError(401, message)
         return json_response({"open": True, "session": identity}, headers=_NO_STORE)
 
     async def leave(self, request: Request) -> Response:
-        """End the session of a page: its id is worth nothing from now on."""
+        """End the session of a page. Its id is invalid from now on."""
         _require_same_origin(request)
         self._sessions.leave(request.headers)
         return json_response({"open": False}, headers=_NO_STORE)
 
     async def call(self, request: Request) -> Response:
-        """Do what a page asks for."""
+        """Run the action that a page requests."""
         _require_same_origin(request)
         session = self._sessions.find(request.headers)
         if session is None and not self._sessions.has_csrf(request.headers):
             return _error_response(403, _NO_PAGE, code=OUTDATED)
         action = self._actions.get(request.path_params["action"])
         if action is None:
-            raise HttpError(404, "there is no such action; changes need a server with `--allow-config`")
+            raise HttpError(404, "there is no such action; changes require a server with `--allow-config`")
         arguments = await read_json(request, _MAX_BODY, _MAX_VALUES)
         if not isinstance(arguments, dict):
-            raise HttpError(400, "the arguments are not a JSON object")
+            raise HttpError(400, "the arguments must be a JSON object")
         trusted = session is not None or self._sessions.has_token(request.headers)
         call = Call(cast("dict[str, object]", arguments), trusted)
         return json_response(await action.run(call), headers=_NO_STORE)
 
     async def events(self, request: Request) -> Response:
-        """Answer with a stream that says when to load again. It ends with the session of the page."""
+        """Answer with a stream that signals when to reload. It ends with the session of the page."""
         _require_same_origin(request)
         return self._events.stream(self._sessions.find(request.headers))
 
 
 def _require_same_origin(request: Request) -> None:
     if not is_same_origin(request.headers):
-        raise HttpError(403, "only pages of this server may ask for this")
+        raise HttpError(403, "only pages of this server may call this")
 
 
 def _errors_as_responses(handler: _Handler) -> _Handler:
-    """Return `handler` with its errors as answers."""
+    """Return `handler` with its errors turned into responses."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -243,8 +243,8 @@ def _errors_as_responses(handler: _Handler) -> _Handler:
 
 
 def _error_response(status: int, message: str, hint: str = "", code: str = "") -> Response:
-    told = {"error": message, "hint": hint, **({"code": code} if code else {})}
-    return json_response(told, status, _NO_STORE)
+    body = {"error": message, "hint": hint, **({"code": code} if code else {})}
+    return json_response(body, status, _NO_STORE)
 
 
 def _ignore(_key: str) -> None:

@@ -1,4 +1,4 @@
-"""MCP servers of skills: in code, inside your own server, over stdio and HTTP."""
+"""Build MCP servers for skills, and serve them over stdio and HTTP."""
 
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ __all__ = [
     "skills_server",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+if not TYPE_CHECKING:  # a type checker must see only the names above
     __getattr__, __dir__ = exports(
         __name__,
         {

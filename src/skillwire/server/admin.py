@@ -1,4 +1,4 @@
-"""What pages can steer: where skills come from, who may start them, and whether they stay as they are."""
+"""Interface for changing a running server: its sources, visibility, allowed origins and static mode."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,61 +8,64 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """One source that is served, as its operator knows it."""
+    """One served source, as shown to the operator."""
 
     label: str
     kind: str
     place: str
-    """A folder or an address. Shown to whoever runs the server."""
+    """A folder or a URL. Shown only to the operator."""
     origin: str
-    """What its skills are said to come from: `owner/repo` on GitHub, a host on the web, else the label."""
+    """The origin shown for its skills: `owner/repo` on GitHub, a host on the web, else the label."""
     given_by: str
     removable: bool
     fetched: datetime | None = None
-    """When it was fetched the last time; None for what is looked at where it is."""
+    """Time of the last fetch; None for a source that is read in place."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What else the operator decided."""
+    """Settings of a server that are not about one source."""
 
     static: bool = False
     static_fixed: str = ""
-    """Who decided on static mode, so that it cannot be changed here; empty if it can."""
+    """The option or file that fixes static mode; empty if static mode can be changed here."""
     allowed_origins: tuple[str, ...] = ()
     config_file: str = ""
 
 
 class Admin(Protocol):
-    """Changes the running server, and what it will do after its next start."""
+    """Changes the running server, and the configuration that it starts with next time.
+
+    Every method that changes something raises `UsageError` if it cannot.
+    """
 
     @property
     def editable(self) -> bool:
-        """Whether anything can be changed at all."""
+        """Whether this server can be changed."""
         ...
 
     def sources(self) -> Sequence[SourceFacts]:
-        """Return every source, in the order that decides who keeps a path."""
+        """Return every source. If two sources have a skill at the same path, the first one keeps it."""
         ...
 
     def settings(self) -> ServerSettings: ...
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have `listener` called after every change, until what this returns is called."""
+        """Call `listener` after every change. Return a function that stops that."""
         ...
 
     async def add_source(self, source: str, label: str | None, prefix: str | None) -> None:
-        """Serve one more source. Raises `UsageError`, as all of these do."""
+        """Serve one more source."""
         ...
 
     async def remove_source(self, label: str) -> None: ...
 
     async def sync_source(self, label: str) -> None:
-        """Fetch a source now, and look at it again."""
+        """Fetch a source now, and scan it again."""
         ...
 
     async def set_visibility(self, uri: str, sides: Mapping[str, bool | None]) -> None:
-        """Decide for `assistant`, `user` or both; None leaves that side to the frontmatter."""
+        """Set the visibility for `assistant`, `user` or both; None leaves a side to the frontmatter."""
         ...
 
     async def set_allowed_origins(self, origins: Sequence[str]) -> None: ...

@@ -1,4 +1,4 @@
-"""Build a server of the MCP SDK from features; translate our errors to JSON-RPC errors."""
+"""Build a server of the MCP SDK from features; translate Skillwire errors to JSON-RPC errors."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -25,27 +25,27 @@ from skillwire.server.response_cache import CACHED_METHODS, ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 
 TOKEN_PRESENTED = "skillwire.token_shown"  # noqa: S105 - a name
-"""Key in the scope of a request that sent the server's token in its header."""
+"""ASGI scope key that marks a request which sent the server's token."""
 _log = logging.getLogger(__name__)
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Handler: TypeAlias = Callable[[Context, Any], Awaitable[Any]]
 
 PRIVATE = Freshness(private=True)
-"""For servers of others: nobody knows who may see what there (S12)."""
+"""For skills attached to an existing server: which client may see what is unknown (S12)."""
 
 _MAX_ECHOED_CHARACTERS = 2048
-"""How long a URI may be to be repeated in an error."""
+"""Maximum length of a URI that is repeated in an error."""
 
 
 class Params(types.RequestParams):
-    """Takes anything: each feature looks at its own parameters, and says what is wrong with them."""
+    """Accept any parameters. Each feature checks its own, and reports what is wrong with them."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def handler(name: str, method: Method, freshness: Freshness) -> Handler:
-    """Return what answers requests for `name`, on every protocol version."""
+    """Return the SDK handler for the method `name`, for every protocol version."""
 
     async def handle(context: Context, _params: types.RequestParams) -> dict[str, Any]:
         return await respond(name, method, freshness, context)
@@ -56,14 +56,14 @@ def handler(name: str, method: Method, freshness: Freshness) -> Handler:
 async def respond(
     name: str, method: Method, freshness: Freshness, context: Context, call: Call | None = None
 ) -> dict[str, Any]:
-    """Return the answer to a request, with what its protocol version wants of every result (S12)."""
+    """Return the answer to a request, with the fields that its protocol version requires (S12)."""
     params = context.params or {} if call is None else call.params
     answer = await call_method(name, method, Call(params, can_change(context), supports_skills(context)))
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return answer.result
     if name not in CACHEABLE:
         return complete(answer.result, None)
-    if context.request is not None and _has_shown_token(context):  # shared caches may not keep it
+    if context.request is not None and _has_shown_token(context):  # shared caches must not store it
         freshness = replace(freshness, private=True)
     return complete(answer.result, answer.freshness(freshness))
 
@@ -71,8 +71,8 @@ async def respond(
 def can_change(context: Context) -> bool:
     """Return whether a request may change the server.
 
-    A client on stdio is the user's own. Over HTTP, local processes and pages of allowed origins reach the
-    server, so a request must have shown a token: the one of this server, or one that the SDK has verified.
+    A client on stdio belongs to the user. Over HTTP, any local process and pages of allowed origins can reach
+    the server, so the request must carry a token: that of this server, or one that the SDK has verified.
     """
     return context.request is None or _has_shown_token(context)
 
@@ -82,7 +82,7 @@ def _has_shown_token(context: Context) -> bool:
 
 
 def shows_token(scope: Mapping[str, Any]) -> bool:
-    """Return whether an HTTP request has shown the token of this server, or one that the SDK has verified."""
+    """Return whether an HTTP request carries the token of this server, or one that the SDK has verified."""
     return TOKEN_PRESENTED in scope or isinstance(scope.get("user"), AuthenticatedUser)
 
 
@@ -93,7 +93,7 @@ def supports_skills(context: Context) -> bool:
 
 
 async def call_method(name: str, method: Method, call: Call) -> Answer:
-    """Return what `method` answers. Raises `MCPError`, and nothing else."""
+    """Call `method` and return its answer. Raises only `MCPError`."""
     try:
         return await method(call)
     except NotServedError as error:
@@ -103,9 +103,9 @@ async def call_method(name: str, method: Method, call: Call) -> Answer:
         raise MCPError(types.INVALID_PARAMS, str(error)) from error
     except SkillwireError as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from error
-    except Exception as error:  # anything else would reach older clients in its own words
+    except Exception as error:  # the SDK would send the text of any other error to older clients
         _log.exception("`%s` failed", name)
-        raise MCPError(types.INTERNAL_ERROR, "internal error; the server's log says more") from error
+        raise MCPError(types.INTERNAL_ERROR, "internal error; see the server's log") from error
 
 
 def build_server(
@@ -120,8 +120,8 @@ def build_server(
 ) -> Server[Any]:
     """Return a server that answers the methods of `features` on every protocol version (S2).
 
-    With an `notifier`, clients are told of changes for as long as the server runs, and answers are cached:
-    in `cache`, or in a new one.
+    With a `notifier`, clients are notified of changes while the server runs, and answers are cached in
+    `cache`, or in a new one if it is None.
     """
     server = _SkillsServer(name, version=version, instructions=instructions)
     if notifier is not None:
@@ -137,10 +137,9 @@ def build_server(
 
 
 def cached_skills(server: Server[Any]) -> "CachedSkills | None":
-    """Return the cached answers of a server that `build_server` made and nobody changed since.
+    """Return the cache of a server made by `build_server`; None if the server was changed since.
 
-    They are given out before the SDK sees a request, so a server with a middleware or a handler of its own
-    has none.
+    Cached answers bypass the SDK, so a server with its own middleware or handlers must not use them.
     """
     if not isinstance(server, _SkillsServer) or server.cached is None:
         return None
@@ -149,30 +148,30 @@ def cached_skills(server: Server[Any]) -> "CachedSkills | None":
 
 @dataclass(frozen=True, slots=True)
 class CachedSkills:
-    """The library of a server, and the answers from it that are cached."""
+    """The library of a server, and the response cache for it."""
 
     library: Library
     cache: ResponseCache
 
 
 class _SkillsServer(Server[Any]):
-    """A server that knows what of it is cached, and what it was like when it was built."""
+    """An SDK server with its response cache, and its identity at the time it was built."""
 
     cached: CachedSkills | None = None
     built_as: tuple[object, ...] = ()
 
 
 def _identity(server: Server[Any]) -> tuple[object, ...]:
-    """Return everything of a server that decides how it answers what is cached."""
+    """Return everything of a server that affects its answers to cached methods."""
     handlers = (server.get_request_handler(method) for method in CACHED_METHODS)
-    told = (server.name, server.version, server.title, server.description, server.website_url, server.icons)
-    return *told, dict(server.cache_hints or {}), server.lifespan, *server.middleware, *handlers
+    info = (server.name, server.version, server.title, server.description, server.website_url, server.icons)
+    return *info, dict(server.cache_hints or {}), server.lifespan, *server.middleware, *handlers
 
 
 def _build_notifying_server(
     notifier: ChangeNotifier, name: str, version: str, instructions: str | None
 ) -> _SkillsServer:
-    """Return a server whose clients can subscribe, each in the way of its version."""
+    """Return a server whose clients can subscribe to changes, on every protocol version."""
 
     @asynccontextmanager
     async def lifespan(_server: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
@@ -193,7 +192,7 @@ def _build_notifying_server(
 def _complete_handshake(
     server: Server[Any], features: Sequence[Feature], notifier: ChangeNotifier | None
 ) -> ServerMiddleware[Any]:
-    """Complete what a new client is told: instructions as of now, and what the SDK leaves out (S1)."""
+    """Return middleware that adds instructions, and capabilities the SDK omits, to the handshake (S1)."""
 
     async def middleware(ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
@@ -215,7 +214,7 @@ def _complete_handshake(
 
 
 def join_instructions(own: str | None, features: Sequence[Feature]) -> str:
-    """Return what a new client is told: the server's own words, then those of the features."""
+    """Return the instructions for a new client: the server's `own`, then those of the features."""
     parts = [own or "", *(feature.instructions() for feature in features)]
     return "\n\n".join(part for part in parts if part)
 
@@ -233,8 +232,8 @@ def skills_server(
 ) -> Server[Any]:
     """Return an MCP server of the official SDK for `library`. `instructions` may name skill URIs (S20).
 
-    For as long as it runs, the library follows its sources, and clients are told of changes. `features` are
-    those of the `options`, and `cache` has their answers, where somebody else asks them, too.
+    While it runs, the library follows its sources, and clients are notified of changes. Pass `features` and
+    `cache` to share them with other code; by default the features follow from `options`.
     """
     if features is None:
         features = all_features(library, options or ServeOptions())

@@ -1,4 +1,4 @@
-"""Notify clients of changes, each in the way of its protocol version."""
+"""Notify clients of changes, in the way that each client's protocol version defines."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -45,38 +45,38 @@ _LIST_EVENTS: dict[ListKind, ServerEvent] = {
 SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[Any]]
 _PAUSE = 0.1
-"""Seconds between two rounds of news: what comes in between is told together."""
+"""Seconds between two rounds of notifications. Events in between are sent together."""
 MAX_ALL_SUBSCRIPTION_BYTES = 64 * 1024 * 1024
-"""Bytes that the subscriptions of all clients may take together."""
+"""Memory, in bytes, for the subscriptions of all clients together."""
 _PER_SUBSCRIPTION = 300
-"""Bytes that a subscription takes besides its URI."""
+"""Bytes of memory that a subscription takes besides its URI."""
 
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """One client, what it subscribed to, and what it has not been told yet."""
+    """One client, its subscriptions, and the notifications not yet sent to it."""
 
     connection: Connection
     uris: set[str] = field(default_factory=set[str])
     uri_bytes: int = 0
-    """Characters of these URIs together."""
+    """Total length of these URIs."""
     _pending_events: dict[ServerEvent, None] = field(default_factory=dict[ServerEvent, None])
     _is_sending: bool = False
 
     def add(self, uri: str) -> None:
-        """Note a subscription."""
+        """Add a subscription."""
         self.uris.add(uri)
         self.uri_bytes += len(uri)
 
     def remove(self, uri: str) -> None:
-        """Forget a subscription."""
+        """Remove a subscription."""
         self.uris.remove(uri)
         self.uri_bytes -= len(uri)
 
     def notify(self, lists: Iterable[ServerEvent], uris: AbstractSet[str], tasks: TaskGroup) -> None:
-        """Have the client told which lists and resources changed, as far as that concerns it.
+        """Send the client the changes that concern it, in a task of its own.
 
-        Costs as much as it has to be told. One that does not listen holds up nobody else.
+        A client that does not read its notifications delays no other client.
         """
         self._pending_events.update(dict.fromkeys(lists))
         self._pending_events.update((ResourceUpdated(uri), None) for uri in sorted(self.uris & uris))
@@ -106,22 +106,22 @@ class Session:
 
 
 def can_notify(context: Context) -> bool:
-    """Whether a client of the 2025 versions can be told what it did not ask for: only if it has a session."""
+    """Return whether the server can send notifications to this client, which needs a session for that."""
     # The SDK keeps no list of its sessions, and has no public way from a request to its connection.
     connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return connection.has_standalone_channel
 
 
 class Sessions:
-    """Every client that can be told something without having asked for it in this very moment."""
+    """The clients with a session, to which the server can send notifications at any time."""
 
     def __init__(self, on_left: Callable[[Collection[str]], None]) -> None:
-        """`on_left` is called with the subscriptions of a client that is gone."""
+        """`on_left` is called with the subscriptions of a client that has disconnected."""
         self._on_left = on_left
         self._sessions: dict[int, Session] = {}
 
     def of(self, context: Context) -> Session | None:
-        """Return the session of a request; None for a client of a version that has no sessions."""
+        """Return the session of a request; None if the client has no session."""
         # The SDK keeps no list of its sessions, and has no public way from a request to its connection.
         connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS or not connection.has_standalone_channel:
@@ -133,10 +133,10 @@ class Sessions:
         return self._sessions[key]
 
     def notify(self, events: Iterable[ServerEvent], tasks: TaskGroup) -> None:
-        """Have every client told what concerns it."""
-        news = list(events)
-        lists = [each for each in news if not isinstance(each, ResourceUpdated)]
-        uris = {each.uri for each in news if isinstance(each, ResourceUpdated)}
+        """Send every client the events that concern it."""
+        events = list(events)
+        lists = [each for each in events if not isinstance(each, ResourceUpdated)]
+        uris = {each.uri for each in events if isinstance(each, ResourceUpdated)}
         for session in self._sessions.values():
             session.notify(lists, uris, tasks)
 
@@ -146,12 +146,12 @@ class Sessions:
 
 
 class ChangeNotifier:
-    """Knows who wants to hear what, and tells of the changes of a library."""
+    """Keeps the subscriptions of all clients, and notifies them of changes to a library."""
 
     def __init__(
         self, library: Library, features: Sequence[Feature], bus: SubscriptionBus | None = None
     ) -> None:
-        """`bus` carries what is told on protocol 2026-07-28, where a server has one already."""
+        """`bus` carries the events of protocol 2026-07-28. Pass the server's own if it has one."""
         self._library = library
         self._features = features
         self._schemes = {scheme for feature in features for scheme in feature.schemes()}
@@ -159,30 +159,30 @@ class ChangeNotifier:
         self._bus = bus or InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._subscription_bytes = 0
-        """Bytes that all subscriptions take."""
+        """Memory that all subscriptions take together."""
         self._pending_events: set[ServerEvent] = set()
         self._has_events = anyio.Event()
         self._run_lock = anyio.Lock()
         self.stop_listening = library.listen(self._queue_events)
-        """Ends it for good: it hears of no change any more."""
+        """Stop receiving changes of the library, for good."""
 
     @property
     def library(self) -> Library:
-        """The library whose changes are told."""
+        """The library whose changes are reported."""
         return self._library
 
     @property
     def lists(self) -> set[ListKind]:
-        """The lists that clients are told of when they change."""
+        """The lists for which clients get `list_changed` notifications."""
         if self._library.frozen:
             return set()
         return {kind for feature in self._features for kind in feature.lists()}
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Follow the library and tell of its changes meanwhile. Of several at once, one works.
+        """Follow the library and notify clients while the block runs. Loads the library first if needed.
 
-        A library that nobody loaded is loaded first.
+        If several blocks run at once, only one of them does the work.
         """
         await self._library.ensure_loaded()
         async with anyio.create_task_group() as tasks:
@@ -192,7 +192,7 @@ class ChangeNotifier:
             tasks.cancel_scope.cancel()
 
     def close(self) -> None:
-        """End the streams of those who listen."""
+        """End all open `subscriptions/listen` streams."""
         self._listen.close()
 
     async def listen(
@@ -201,30 +201,30 @@ class ChangeNotifier:
         params: types.SubscriptionsListenRequestParams,
         stream: Listen | None = None,
     ) -> types.SubscriptionsListenResult:
-        """Answer `subscriptions/listen`, the way of protocol 2026-07-28: one stream that lasts.
+        """Answer `subscriptions/listen` (protocol 2026-07-28) with a stream that stays open.
 
-        `stream` is who serves it, where a server has somebody for that on the same bus.
+        `stream` is the server's own handler for the stream, if it has one on the same bus.
         """
-        asked = params.notifications.resource_subscriptions or []
+        requested = params.notifications.resource_subscriptions or []
         try:
-            check_subscriptions(asked)
+            check_subscriptions(requested)
         except BadParamsError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
-        # What nothing can ever be served at is not acknowledged, and not kept.
-        ours = list(dict.fromkeys(uri for uri in asked if self._may_serve(uri)))
-        if stream is None and len(ours) < len(asked):
+        # A URI at which nothing can ever be served is neither acknowledged nor stored.
+        ours = list(dict.fromkeys(uri for uri in requested if self._may_serve(uri)))
+        if stream is None and len(ours) < len(requested):
             subset = params.notifications.model_copy(update={"resource_subscriptions": ours})
             params = params.model_copy(update={"notifications": subset})
-        taken = self._count_subscriptions(ours if stream is None else asked)
+        size = self._count_subscriptions(ours if stream is None else requested)
         self._library.subscribe(ours)
         try:
             return await (stream or self._listen)(context, params)
         finally:
             self._library.unsubscribe(ours)
-            self._subscription_bytes -= taken
+            self._subscription_bytes -= size
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Answer `resources/subscribe`, the way of the versions before."""
+        """Answer `resources/subscribe` (protocol versions before 2026-07-28)."""
         session, uri = self._sessions.of(context), str(params.uri)
         try:
             check_text("uri", uri)
@@ -238,8 +238,8 @@ class ChangeNotifier:
                 or session.uri_bytes + len(uri) > MAX_SUBSCRIPTION_BYTES
             ):
                 size = f"{MAX_SUBSCRIPTION_BYTES:,} bytes"
-                limit = f"{MAX_SUBSCRIPTIONS:,} resources, whose URIs have {size} together"
-                raise MCPError(types.INVALID_PARAMS, f"a client may subscribe to {limit}")
+                limit = f"{MAX_SUBSCRIPTIONS:,} resources, with URIs of {size} in total"
+                raise MCPError(types.INVALID_PARAMS, f"a client may subscribe to at most {limit}")
             self._count_subscriptions([uri])
             session.add(uri)
             self._library.subscribe([uri])
@@ -248,7 +248,7 @@ class ChangeNotifier:
     async def unsubscribe(
         self, context: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        """Answer `resources/unsubscribe`. To end what was never begun is no mistake."""
+        """Answer `resources/unsubscribe`. A URI without a subscription is not an error."""
         session, uri = self._sessions.of(context), str(params.uri)
         if session is not None and uri in session.uris:
             session.remove(uri)
@@ -256,37 +256,40 @@ class ChangeNotifier:
         return types.EmptyResult()
 
     def serves(self, uri: str) -> bool:
-        """Whether something can be read at `uri`, so that its changes can be told."""
+        """Return whether something can be read at `uri`."""
         return any(feature.serves(uri) for feature in self._features)
 
     def register_client(self, context: Context) -> None:
-        """Note that a client is ready to be told."""
+        """Register a client that is ready to receive notifications."""
         self._sessions.of(context)
 
     def _may_serve(self, uri: str) -> bool:
-        """Whether something can be served at `uri`, now or later: it has a scheme that is served at all."""
+        """Return whether something can be served at `uri`, now or later, judged by its scheme."""
         return uri.partition("://")[0] in self._schemes
 
     def _count_subscriptions(self, uris: Collection[str]) -> int:
-        """Count subscriptions, and return their size. Raises `MCPError` if all clients have too many."""
+        """Count subscriptions, and return their size.
+
+        Raises `MCPError` if all clients together have too many.
+        """
         size = _size(uris)
         if self._subscription_bytes + size > MAX_ALL_SUBSCRIPTION_BYTES:
             limit = f"{MAX_ALL_SUBSCRIPTION_BYTES:,} bytes"
             raise MCPError(
                 types.INTERNAL_ERROR,
-                f"the subscriptions of all clients of this server may take {limit} together, and that is "
-                "reached; subscribe to less, or try again later",
+                f"the subscriptions of all clients of this server have reached the limit of {limit}; "
+                "subscribe to fewer resources, or try again later",
             )
         self._subscription_bytes += size
         return size
 
     def _on_left(self, uris: Collection[str]) -> None:
-        """Forget the subscriptions of a session."""
+        """Remove the subscriptions of a session."""
         self._library.unsubscribe(uris)
         self._subscription_bytes -= _size(uris)
 
     def _queue_events(self, change: Change) -> None:
-        """Remember what clients must hear of a change of the library."""
+        """Queue the events that follow from a change of the library."""
         lists = self.lists
         for feature in self._features:
             self._pending_events |= {
@@ -299,25 +302,25 @@ class ChangeNotifier:
             self._has_events.set()
 
     def note(self, lists: Iterable[ListKind], uris: Iterable[str]) -> None:
-        """Have clients told of changes that are none of the library."""
+        """Queue notifications for changes outside the library."""
         self._pending_events |= {_LIST_EVENTS[kind] for kind in lists if kind in self.lists}
         self._pending_events |= {ResourceUpdated(uri) for uri in uris if uri in self._library.subscribed_uris}
         if self._pending_events:
             self._has_events.set()
 
     async def run(self) -> None:
-        """Follow the library and tell of its changes, until cancelled. Of several who do so, one works."""
+        """Follow the library and notify clients, until cancelled. Of concurrent calls, one does the work."""
         async with self._run_lock, anyio.create_task_group() as tasks:
-            self._has_events = anyio.Event()  # of the loop that it runs in: a server may run twice
+            self._has_events = anyio.Event()  # an event belongs to one loop, and a server may run twice
             if self._pending_events:
                 self._has_events.set()
             tasks.start_soon(self._library.follow)
             while True:
                 await self._has_events.wait()
                 self._has_events = anyio.Event()
-                news, self._pending_events = sorted(self._pending_events, key=_lists_first), set()
-                self._sessions.notify(news, tasks)
-                for event in news:
+                events, self._pending_events = sorted(self._pending_events, key=_lists_first), set()
+                self._sessions.notify(events, tasks)
+                for event in events:
                     await self._bus.publish(event)
                 await anyio.sleep(_PAUSE)
 

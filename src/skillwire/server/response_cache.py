@@ -1,8 +1,8 @@
-"""The cache: answers to the three requests that hosts repeat, kept as bytes and given out before the SDK.
+"""The response cache: answers to the three most frequent requests, stored as bytes and sent without the SDK.
 
-`skills/list`, `skills/get` and `resources/read` are answered by the same features that the SDK asks. What
-they answered is kept for as long as its seal holds, so that bytes and entry agree at every moment (S19).
-Whatever is not exactly a request of a kind known here is left to the SDK, which says what there is to say.
+`skills/list`, `skills/get` and `resources/read` are answered by the same features that the SDK calls. A
+stored answer is used while its validator is current, so file bytes always match the listed digest (S19). Any
+request that does not have exactly a known shape is left to the SDK, including its errors.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,29 +22,29 @@ MODERN_VERSION = "2026-07-28"
 MCP_META_PREFIX = "io.modelcontextprotocol/"
 
 BEFORE_ID, BEFORE_RESULT = b'{"jsonrpc":"2.0","id":', b',"result":'
-"""What stands before the id of an answer, and between that and its result."""
+"""The bytes of an answer before its id, and between its id and its result."""
 
 BUDGET = 16 * 1024 * 1024
-"""Bytes of answers that are kept."""
+"""Total bytes of cached answers."""
 _LARGEST = BUDGET // 4
-"""A larger answer would push too many others out."""
+"""Maximum bytes of one cached answer. A larger one would evict too many others."""
 
 MAX_MESSAGE_LENGTH = MAX_PARAMETER_BYTES
-"""Bytes of a message that is looked at here. No parameter in it can be too long."""
+"""Bytes of a request that the cache handles. In a message this short, no parameter exceeds its limit."""
 
 _MAX_SEEN_KEYS = 8192
-"""Questions that are known to have been asked once."""
+"""Number of questions remembered as requested once."""
 
 _ARGUMENT = {SKILLS_LIST: "cursor", SKILLS_GET: "uri", RESOURCES_READ: "uri"}
-"""The one parameter of each request that is known here. Only a list can do without."""
+"""The one parameter of each cached method. Only `skills/list` may omit it."""
 CACHED_METHODS = tuple(_ARGUMENT)
-"""The requests that are answered here."""
+"""The methods whose answers are cached."""
 _VERSION, _CAPABILITIES = f"{MCP_META_PREFIX}protocolVersion", f"{MCP_META_PREFIX}clientCapabilities"
 _CLIENT = frozenset({"name", "version", "title"})
 
 
 class Question(NamedTuple):
-    """A request that can be answered here, without its id."""
+    """A request that the cache can answer, without its id. The key of a cached answer."""
 
     method: str
     argument: str | None
@@ -55,9 +55,9 @@ class Question(NamedTuple):
 
 
 class ResponseCache:
-    """Remembers answers that were asked for more than once, within a budget; the oldest go first.
+    """Caches answers that were requested more than once, within a budget of bytes. Evicts the oldest first.
 
-    Whoever lists everything once, or reads every file once, leaves nothing behind and pushes nothing out.
+    A client that lists everything once, or reads every file once, fills no cache and evicts nothing.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ResponseCache:
         version: str,
         budget: int = BUDGET,
     ) -> None:
-        """`name` and `version` are those of the server, which every modern answer repeats."""
+        """`name` and `version` of the server go into every answer of protocol 2026-07-28."""
         self._features = {
             method: each for each in features for method in each.methods() if method in _ARGUMENT
         }
@@ -78,7 +78,7 @@ class ResponseCache:
         self._entries: dict[Question, tuple[Validator, bytes]] = {}
         self._room = self._budget = budget
         self._seen_keys: set[int] = set()
-        """The hashes of questions that were asked. Two that have the same do no harm."""
+        """Hashes of the questions requested so far. A collision only caches an answer earlier."""
 
     @property
     def private(self) -> bool:
@@ -87,11 +87,11 @@ class ResponseCache:
 
     @property
     def cached_bytes(self) -> int:
-        """How many bytes of answers are kept."""
+        """Total bytes of cached answers."""
         return self._budget - self._room
 
     def get_cached(self, cache_key: Question) -> bytes | None:
-        """Return the result that is kept for a question, if it would still be the same."""
+        """Return the cached result for a question, or None if there is none or it is out of date."""
         known = self._entries.get(cache_key)
         if known is None:
             return None
@@ -101,7 +101,10 @@ class ResponseCache:
         return None
 
     async def prepare(self, cache_key: Question) -> bytes | None:
-        """Return the result for a question, made anew, and keep it; None if the SDK should answer."""
+        """Compute the result for a question, and cache it if it was requested before.
+
+        Returns None if the SDK must answer.
+        """
         call = cache_key.call()
         feature = self._features.get(cache_key.method)
         if feature is None or (validator := feature.validator(cache_key.method, call)) is None:
@@ -110,22 +113,22 @@ class ResponseCache:
             answer = await feature.methods()[cache_key.method](call)
         except SkillwireError:
             return None
-        if answer.private:  # a question does not say who asks
+        if answer.private:  # a question does not identify the client
             return None
         result = answer.result
         if cache_key.modern:
             result = complete(result, answer.freshness(self._freshness))
             result["_meta"] = {**cast("dict[str, Json]", result.get("_meta") or {}), **self._stamp}
         try:
-            made = orjson.dumps(result)
-        except orjson.JSONEncodeError:  # a skill may say what only slower writers can
+            encoded = orjson.dumps(result)
+        except orjson.JSONEncodeError:  # such as an integer of more than 64 bits in a frontmatter
             return None
         if self._is_repeated(cache_key) and validator.is_current():
-            self._keep(cache_key, validator, made)
-        return made
+            self._store(cache_key, validator, encoded)
+        return encoded
 
     def _is_repeated(self, cache_key: Question) -> bool:
-        """Whether a question was asked before, not too long ago."""
+        """Return whether a question was requested before. Remembers at most `_MAX_SEEN_KEYS`."""
         if (hashed := hash(cache_key)) in self._seen_keys:
             return True
         if len(self._seen_keys) >= _MAX_SEEN_KEYS:
@@ -133,14 +136,14 @@ class ResponseCache:
         self._seen_keys.add(hashed)
         return False
 
-    def _keep(self, cache_key: Question, validator: Validator, made: bytes) -> None:
+    def _store(self, cache_key: Question, validator: Validator, encoded: bytes) -> None:
         self._forget(cache_key)
-        if len(made) > min(_LARGEST, self._budget):
+        if len(encoded) > min(_LARGEST, self._budget):
             return
-        self._room -= len(made)
+        self._room -= len(encoded)
         while self._room < 0:
             self._forget(next(iter(self._entries)))
-        self._entries[cache_key] = validator, made
+        self._entries[cache_key] = validator, encoded
 
     def _forget(self, cache_key: Question) -> None:
         known = self._entries.pop(cache_key, None)
@@ -149,12 +152,12 @@ class ResponseCache:
 
 
 def wrap_result(request_id: bytes, result: bytes, end: bytes = b"") -> bytes:
-    """Return the whole answer to the request with this id, which is JSON already, and `end`."""
+    """Return a JSON-RPC response from an encoded id and an encoded result, followed by `end`."""
     return b"".join((BEFORE_ID, request_id, BEFORE_RESULT, result, b"}", end))
 
 
 def parse_modern_request(message: object) -> tuple[str | int, Question] | None:
-    """Return the id and the question of a request on protocol 2026-07-28; None if it is not known here."""
+    """Return the id and the question of a protocol 2026-07-28 request; None if the cache cannot answer it."""
     if not _is_object(message) or len(message) != 4 or not _is_request(message):
         return None
     params = message.get("params")
@@ -164,7 +167,7 @@ def parse_modern_request(message: object) -> tuple[str | int, Question] | None:
 
 
 def parse_legacy_request(message: object) -> tuple[str | int, Question] | None:
-    """Return the same of a request on an earlier version, once the handshake is done."""
+    """Return the id and the question of a request after a handshake; None if the cache cannot answer it."""
     if not _is_object(message) or not _is_request(message):
         return None
     params = message.get("params", {})
@@ -176,7 +179,7 @@ def parse_legacy_request(message: object) -> tuple[str | int, Question] | None:
 def _parse_request(
     message: dict[str, Any], params: dict[str, Any], *, others: int, modern: bool
 ) -> tuple[str | int, Question] | None:
-    """Return the question, if it has its one argument and nothing besides; `others` are known already."""
+    """Return the id and the question, if `params` has only the argument and `others` keys checked before."""
     method: str = message["method"]
     argument = params.get(_ARGUMENT[method])
     if argument is None:
@@ -205,7 +208,7 @@ def _is_id(value: object) -> bool:
 
 
 def _is_plain_envelope(meta: object) -> bool:
-    """Whether `_meta` says no more than every client of protocol 2026-07-28 says, in its shape."""
+    """Return whether `_meta` has only the members that protocol 2026-07-28 defines, each well-formed."""
     if not _is_object(meta) or _CAPABILITIES not in meta or _VERSION not in meta:
         return False
     for key, value in meta.items():

@@ -1,4 +1,4 @@
-"""How skills are offered, and every feature that follows from it, in one place. Knows no SDK."""
+"""Options for how skills are offered, and the features that follow from them. Does not import the SDK."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 NAME = "skillwire"
-"""What a server calls itself unless its author says otherwise."""
+"""Default name of a server."""
 
 
 class Channel(StrEnum):
-    """Where the model finds the list of skills."""
+    """Where the list of skills for the model goes."""
 
     INSTRUCTIONS = "instructions"
     TOOL_DESCRIPTION = "tool-description"
@@ -51,36 +51,36 @@ class ServeOptions:
     catalog_tokens: int = DEFAULT_TOKENS
     max_file_bytes: int = MAX_FILE_BYTES
     every_client: bool = True
-    """Whether they are offered to such clients at all: as tools, prompts and a list of skills."""
+    """Whether clients without the Skills extension get skills as tools, prompts and a list."""
     skill_tools: SkillTools = SkillTools.ALWAYS
-    """Which of them get the tools that load skills."""
+    """Which clients get the tools that load skills."""
     prompt_content: PromptContent = PromptContent.RESOURCE
-    """What the prompts of skills hold. With a `frame` it is always text."""
+    """Form of the content of skill prompts. With a `frame` it is always text."""
     drafts: bool = True
-    """Whether there is an index for hosts of early drafts, and a manifest of each skill."""
+    """Whether to serve an index for hosts of early drafts, and a manifest of each skill."""
     list_nonconforming: bool = False
-    """Whether `skills/list` and the index hold skills that make strict clients refuse the whole list."""
+    """Whether `skills/list` and the index include skills that make strict clients reject the whole list."""
     archives: bool = False
-    """Whether every skill can be read as an archive, too."""
+    """Whether every skill can also be read as an archive."""
     legacy_uris: bool = False
-    """Whether a skill can be read at the addresses of a time before the extension."""
+    """Whether skills can also be read at the URIs used before the extension."""
     additions: Sequence[Addition] = ()
-    """What product areas add, such as `ContractOptions()` for the repository contract."""
+    """Features of product areas, such as `ContractOptions()` for the repository contract."""
     tools: Sequence[Tool] = ()
-    """Further tools, behind those that load skills."""
+    """Further tools, listed after those that load skills."""
     unlisted: Sequence[UnlistedResources] = ()
-    """Further resources, for those who know where they are."""
+    """Further resources that can be read but are not listed."""
     frame: Frame | None = None
-    """Says from whom a skill is, where its text enters the context of a model and is somebody else's."""
+    """Marks skill text from other servers with its origin, wherever a model gets to read it."""
 
     def __post_init__(self) -> None:
-        """Take the values of enums as plain text, too. Raises `InvalidValueError`."""
+        """Convert enum values given as plain text. Raises `InvalidValueError`."""
         for option, kind in _ENUMS.items():
             object.__setattr__(self, option, _member(option, kind, getattr(self, option)))
 
 
 def chosen_options(options: ServeOptions | None, *, every_client: bool | None) -> ServeOptions:
-    """Return the options, or the default ones. What `every_client` says wins."""
+    """Return `options` or the defaults. `every_client` takes precedence unless it is None."""
     chosen = options or ServeOptions()
     return chosen if every_client is None else replace(chosen, every_client=every_client)
 
@@ -90,11 +90,11 @@ _ENUMS: Mapping[str, type[StrEnum]] = {
     "skill_tools": SkillTools,
     "prompt_content": PromptContent,
 }
-"""The options that have one of a few values."""
+"""The options with an enum as their type."""
 
 
 def _member(option: str, kind: type[StrEnum], value: object) -> StrEnum:
-    """Return what `value` says of an option. Raises `InvalidValueError`."""
+    """Return the enum member for `value`. Raises `InvalidValueError`."""
     try:
         return kind(value)
     except ValueError:
@@ -105,9 +105,9 @@ def _member(option: str, kind: type[StrEnum], value: object) -> StrEnum:
 def all_features(
     library: Library, options: ServeOptions, prompts: "Mapping[str, Skill] | None" = None
 ) -> list[Feature]:
-    """Return every way in to `library`, in the order that a reader would want them listed.
+    """Return the features that serve `library`, in the order in which clients see them.
 
-    `prompts` are those of skills written in code.
+    `prompts` are the prompts of skills written in code.
     """
     added = join_additions([each.add_to(library) for each in options.additions])
     features: list[Feature] = [
@@ -125,11 +125,11 @@ def all_features(
 def _for_every_client(
     library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]", added: AddedFeatures
 ) -> Iterator[Feature]:
-    """Yield what a client can use that knows nothing of the extension."""
-    offer = VisibleSkills(library)
+    """Yield the features for clients without the Skills extension."""
+    visible = VisibleSkills(library)
     in_tools = options.channel is Channel.TOOL_DESCRIPTION
     yield ToolsFeature(
-        offer,
+        visible,
         max_file_bytes=options.max_file_bytes,
         catalog_tokens=options.catalog_tokens,
         describe_skills=in_tools,
@@ -138,11 +138,11 @@ def _for_every_client(
         frame=options.frame,
         offered=options.skill_tools,
     )
-    yield PromptsFeature(offer, options.catalog_tokens, prompts, options.frame, options.prompt_content)
-    yield CompletionFeature(library, offer)
+    yield PromptsFeature(visible, options.catalog_tokens, prompts, options.frame, options.prompt_content)
+    yield CompletionFeature(library, visible)
     if not in_tools:
         yield InstructionsFeature(
-            offer,
+            visible,
             options.catalog_tokens,
             foreign=options.frame is not None,
             with_tools=options.skill_tools is not SkillTools.NEVER,
@@ -150,7 +150,7 @@ def _for_every_client(
 
 
 def _archives(library: Library) -> "SkillArchives":
-    from skillwire.features.archives import SkillArchives  # noqa: PLC0415 - as above
+    from skillwire.features.archives import SkillArchives  # noqa: PLC0415 - few servers need it
 
     return SkillArchives(library)
 
@@ -159,7 +159,7 @@ def _resources(library: Library, options: ServeOptions, added: AddedFeatures) ->
     archives = _archives(library) if options.archives else None
     documents: list[Document] = [ProblemsDocument(added.problems or catalog_problems)]
     if options.drafts:
-        documents.append(  # the last of all
+        documents.append(  # listed last
             DraftIndexDocument(archives, list_nonconforming=options.list_nonconforming)
         )
     unlisted: list[UnlistedResources] = [
@@ -170,7 +170,7 @@ def _resources(library: Library, options: ServeOptions, added: AddedFeatures) ->
     if options.drafts:
         unlisted.append(SkillManifests(library))
     if options.legacy_uris:
-        from skillwire.features.legacy import LegacyAddresses  # noqa: PLC0415 - as above
+        from skillwire.features.legacy import LegacyAddresses  # noqa: PLC0415 - few servers need it
 
         unlisted.append(LegacyAddresses(library))
     return ResourcesFeature(library, documents, unlisted, added.listed, added.runtime_meta)

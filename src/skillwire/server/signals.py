@@ -1,4 +1,4 @@
-"""A clean end on SIGTERM and Ctrl-C."""
+"""Stop cleanly on SIGTERM and Ctrl-C."""
 
 import signal
 from collections.abc import AsyncGenerator, Callable
@@ -13,7 +13,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @asynccontextmanager
 async def on_stop_signal(stop: Callable[[], None]) -> AsyncGenerator[None]:
-    """Call `stop` for each signal to end, as long as the block runs. In a process of others, take none."""
+    """Call `stop` on each SIGINT or SIGTERM while the block runs. Do nothing if the process is not ours."""
     if not is_ours():
         yield
         return
@@ -23,7 +23,7 @@ async def on_stop_signal(stop: Callable[[], None]) -> AsyncGenerator[None]:
             with anyio.open_signal_receiver(*_SIGNALS) as received:
                 async for _ in received:
                     stop()
-        except NotImplementedError:  # Windows: the interpreter's own handling stays
+        except NotImplementedError:  # Windows: leave the interpreter's own handling
             return
 
     async with anyio.create_task_group() as tasks:

@@ -73,7 +73,7 @@ async def test_the_skills_show_and_one_can_be_opened(
         await expect(app.locator(".raw")).to_have_text("print('prepared')\n")
         await app.get_by_role("tab", name="Files").click()
         await app.get_by_role("button", name="assets/form.pdf").click()
-        await expect(app.locator(".panel")).to_contain_text("It is not text")
+        await expect(app.locator(".panel")).to_contain_text("it is not text")
 
 
 async def test_what_the_model_asked_for_is_open(
@@ -93,14 +93,14 @@ async def test_the_configuration_is_changed_through_the_host(
         await expect(app.get_by_role("heading", name="Sources")).to_be_visible()
         await app.get_by_label("Add a source", exact=True).fill("nowhere")
         await app.get_by_role("button", name="Add").click()
-        await expect(app.locator(".alerts")).to_contain_text("is not a whole path")
-        await expect(app.locator(".alerts p")).to_contain_text("write it as in")
+        await expect(app.locator(".alerts")).to_contain_text("is not an absolute path")
+        await expect(app.locator(".alerts p")).to_contain_text("write a path such as")
         await app.get_by_label("Add a source", exact=True).fill(str(home / "more"))
         await app.get_by_role("button", name="Add").click()
         card = app.locator(".source", has_text="from the configuration")
         await expect(card).to_contain_text("1 skill")
         await card.get_by_role("button", name="Remove").click()
-        await card.get_by_role("button", name="Remove it").click()
+        await card.get_by_role("button", name="Remove source").click()
         await expect(card).to_have_count(0)
         assert len(await page.evaluate("window.seen.appOnly")) == 6
     assert "sources" not in (home / "config.toml").read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ async def test_the_page_wears_the_theme_the_fonts_and_the_edges_of_its_host(
         await expect(shell).to_have_css("height", "740px")
         await page.evaluate("window.retheme('light')")
         await expect(shell).to_have_css("background-color", "rgb(255, 250, 240)")
-        await expect(app.get_by_role("button", name="Colours")).to_have_count(0)  # the host's business
+        await expect(app.get_by_role("button", name="Theme")).to_have_count(0)  # the host's business
 
 
 async def test_what_changes_shows_in_a_while(

@@ -97,7 +97,7 @@ async def test_files_are_opened_from_the_list_and_from_links_in_documents(page: 
 
 async def test_the_address_of_a_skill_is_copied(page: Page) -> None:
     await open_refunds(page)
-    await page.get_by_role("button", name="Copy the address").click()
+    await page.get_by_role("button", name="Copy the URI").click()
     await expect(page.locator(".said")).to_have_text("Copied")
     assert await page.evaluate("navigator.clipboard.readText()") == "skill://finance/refunds/SKILL.md"
 
@@ -177,9 +177,9 @@ async def test_a_source_is_added_synced_and_removed(page: Page, home: Path) -> N
     await expect(page.locator(".tally")).to_have_text(f"{SKILLS + 1} skills")
     await page.get_by_role("link", name="Sources").click()
     await card.get_by_role("button", name="Remove further").click()
-    await card.get_by_role("button", name="Keep it").click()
+    await card.get_by_role("button", name="Cancel").click()
     await card.get_by_role("button", name="Remove further").click()
-    await card.get_by_role("button", name="Remove it").click()
+    await card.get_by_role("button", name="Remove source").click()
     await expect(card).to_have_count(0)
     assert "sources" not in written(home)
 
@@ -222,7 +222,7 @@ async def test_static_mode_is_turned_on_and_off_and_the_page_stays(page: Page, h
     await page.get_by_role("link", name="Sources").click()
     static = page.get_by_role("switch", name="Static")
     await static.click()
-    await expect(page.locator(".said")).to_contain_text("stays as it is now")
+    await expect(page.locator(".said")).to_contain_text("is frozen")
     assert written(home)["static"] is True
     folder = write_skill(home / "team-skills", "too-late")
     await page.get_by_role("button", name="Sync team-skills now").click()
@@ -246,7 +246,7 @@ async def test_origins_are_allowed_and_not_allowed_any_more(page: Page, home: Pa
     await page.get_by_role("button", name="Allow", exact=True).click()
     await expect(page.locator(".chips li")).to_have_text("https://cdn.example.com")
     assert written(home)["allowed-origins"] == ["https://cdn.example.com"]
-    await page.get_by_role("button", name="Allow https://cdn.example.com no more").click()
+    await page.get_by_role("button", name="Stop allowing https://cdn.example.com").click()
     await expect(page.locator(".chips")).to_have_count(0)
     assert "allowed-origins" not in written(home)
 
@@ -316,9 +316,9 @@ async def test_a_server_without_skills_says_what_to_do(browser: Browser, home: P
             await page.goto(f"/#key={server.key()}")
             await expect(page.get_by_role("heading", name="No skills yet")).to_be_visible()
             await page.get_by_role("button", name="Add a source").click()
-            await expect(page.get_by_role("heading", name="No source yet")).to_be_visible()
+            await expect(page.get_by_role("heading", name="No sources yet")).to_be_visible()
             await page.get_by_role("link", name="Problems").click()
-            await expect(page.get_by_role("heading", name="Nothing is wrong")).to_be_visible()
+            await expect(page.get_by_role("heading", name="No problems")).to_be_visible()
             await page.get_by_role("link", name="Sources").click()
             write_skill(home / "first", "first")
             await page.get_by_label("Add a source", exact=True).fill(str(home / "first"))
@@ -353,8 +353,8 @@ async def test_the_token_is_entered_once_and_forgotten_on_request(browser: Brows
             field = page.get_by_label("Token")
             await expect(field).to_be_focused()
             await field.fill("wrong")
-            await page.get_by_role("button", name="Enter").click()
-            await expect(page.get_by_role("alert")).to_have_text("that is not the token.")
+            await page.get_by_role("button", name="Sign in").click()
+            await expect(page.get_by_role("alert")).to_have_text("the token is wrong.")
             await field.fill("open-sesame")
             await field.press("Enter")
             await expect(page.get_by_role("heading", name="one", exact=True)).to_be_visible()
@@ -405,7 +405,7 @@ async def test_another_port_of_this_host_gets_nothing_of_a_signed_in_page(
         async with page_of(browser, server.base, watch=False) as page:
             await page.goto("/")
             await page.get_by_label("Token").fill("open-sesame")
-            await page.get_by_role("button", name="Enter").click()
+            await page.get_by_role("button", name="Sign in").click()
             await expect(page.locator(".row")).to_have_count(1)
             for path in ("/", "/ui", "/ui/session", "/ui/call/skill-config", "/mdp/auth"):
                 await page.goto(f"{other.base}{path}")
@@ -424,7 +424,7 @@ async def test_signing_out_in_one_tab_locks_the_others(browser: Browser, home: P
         async with page_of(browser, server.base) as page:
             await page.goto("/")
             await page.get_by_label("Token").fill("open-sesame")
-            await page.get_by_role("button", name="Enter").click()
+            await page.get_by_role("button", name="Sign in").click()
             await expect(page.locator(".row")).to_have_count(1)
             other = await page.context.new_page()
             await other.goto("/")
@@ -509,13 +509,13 @@ async def test_the_colours_follow_the_system_or_the_choice(browser: Browser, ser
         await page.goto("/")
         await expect(page.locator(".row").first).to_be_visible()
         dark = await page.evaluate(paper)
-        await page.get_by_role("button", name="Colours: as the system is").click()
+        await page.get_by_role("button", name="Theme: system").click()
         light = await page.evaluate(paper)
         assert dark != light
         await page.reload()
-        await expect(page.get_by_role("button", name="Colours: light")).to_be_visible()
+        await expect(page.get_by_role("button", name="Theme: light")).to_be_visible()
         assert await page.evaluate(paper) == light
-        await page.get_by_role("button", name="Colours: light").click()
+        await page.get_by_role("button", name="Theme: light").click()
         assert await page.evaluate(paper) == dark
 
 

@@ -76,7 +76,7 @@ def test_lines_of_ever_new_kinds_are_counted_too() -> None:
     assert (len(lines), lines[-1]) == (11, "... and 990 more in the last minute")
 
 
-def test_the_next_minute_begins_anew() -> None:
+def test_counts_start_again_each_minute() -> None:
     with logged(same_lines=1, seconds=0.0) as (log, written):
         for _ in range(3):
             log.warning("denied")

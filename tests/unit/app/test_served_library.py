@@ -70,7 +70,7 @@ def live(tmp_path: Path) -> Path:
 def test_a_source_of_a_part_gets_a_free_label(live: Path) -> None:
     served = opened(live, [Bringing()])
     assert [source.label for source in served.library.sources] == ["live", "live-2"]
-    facts = served.steering.sources()[-1]
+    facts = served.admin.sources()[-1]
     assert (facts.label, facts.kind, facts.given_by, facts.removable) == ("live-2", "live", "a test", False)
 
 

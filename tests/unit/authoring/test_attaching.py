@@ -336,9 +336,9 @@ async def test_attaching_twice_is_refused(skills: Skills) -> None:
 
 
 async def test_invalid_attach_arguments_are_refused_with_hint(skills: Skills) -> None:
-    with pytest.raises(InvalidValueError, match="is nothing that skills can be attached to"):
+    with pytest.raises(InvalidValueError, match="is not a server that skills can be attached to"):
         attach("server", skills)  # pyright: ignore[reportArgumentType] - that is the point
-    with pytest.raises(InvalidValueError, match="is nothing that can be served"):
+    with pytest.raises(InvalidValueError, match="cannot be served"):
         attach(sdk_server(), 7)  # pyright: ignore[reportArgumentType] - that is the point
 
     async def listen(_context: Any, _params: Any) -> types.SubscriptionsListenResult:
@@ -350,7 +350,7 @@ async def test_invalid_attach_arguments_are_refused_with_hint(skills: Skills) ->
     attach(own_way, skills, bus=InMemorySubscriptionBus())
     taken: Server[Any] = Server("x")
     taken.add_request_handler("skills/list", types.RequestParams, listen)
-    with pytest.raises(ConflictError, match="answers `skills/list` already"):
+    with pytest.raises(ConflictError, match="already answers `skills/list`"):
         attach(taken, skills)
 
 

@@ -304,7 +304,7 @@ async def test_skills_are_native_components(skills: Skills) -> None:
 async def test_attaching_beside_another_skills_provider_is_refused(skills: Skills, tmp_path: Path) -> None:
     server = fastmcp_server()
     attach(server, skills)
-    with pytest.raises(ConflictError, match="has skills already"):
+    with pytest.raises(ConflictError, match="already has skills"):
         attach(server, Skill("more", "x"))
     write_skill(tmp_path, "one")
     other = fastmcp_server()

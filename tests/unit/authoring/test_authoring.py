@@ -189,8 +189,8 @@ def test_collections_can_be_merged() -> None:
 def test_conflicting_prompts_are_refused() -> None:
     one, other = Skill("a", "x"), Skill("b", "x")
     for added, told in [
-        ([Skills().add(one)], "is for one skill, and not for a collection"),
-        ([one, Skills().add(other)], "is for one skill, and not for a collection"),
+        ([Skills().add(one)], "is for one skill, not for a collection"),
+        ([one, Skills().add(other)], "is for one skill, not for a collection"),
         ([one, other], "is for one skill; "),
         ([], "is for one skill; "),
     ]:

@@ -61,7 +61,7 @@ def asked(served: ServerPair, method: str, **params: str) -> tuple[Any, int]:
     expected = served.without.ask(line)
     assert [served.with_cache.ask(line) for _ in range(3)] == [expected] * 3
     posted = served.posts_without.post(headers_for(message), line)[2]
-    assert [served.posts_with_lane.post(headers_for(message), line)[2] for _ in range(2)] == [posted] * 2
+    assert [served.posts_with_cache.post(headers_for(message), line)[2] for _ in range(2)] == [posted] * 2
     return expected["result"], served.response_cache.answered - before
 
 

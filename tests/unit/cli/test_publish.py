@@ -207,7 +207,7 @@ def test_what_cannot_be_published_is_named_and_the_others_are_published(here: Pa
     assert [skill["path"] for skill in done.json["left_out"]] == ["twins/two/twin"]
     assert [problem["path"] for problem in done.json["problems"]] == ["broken/SKILL.md"]
     assert "broken/SKILL.md:2: name: `Broken Name` is not" in done.err
-    twice = "a site can hold one skill of the name `twin`, and `twins/one/twin` is the first"
+    twice = "a site can have only one skill named `twin`; `twins/one/twin` is published"
     assert f"error: `twins/two/twin` is not published: {twice}" in done.err
     assert done.err.endswith("3 skills published to `site`; serve this folder at the root of your web site\n")
 
@@ -218,7 +218,7 @@ def test_an_archive_that_readers_would_refuse_is_not_published(good: Path, cli: 
     assert done.code == 1
     assert list(published()) == ["returns"]
     assert (
-        "`refunds` is not published: readers would refuse its archive, which contains `data/nul.txt`"
+        "`refunds` is not published: clients would reject its archive, which contains `data/nul.txt`"
         in done.err
     )
 
@@ -280,7 +280,7 @@ def test_a_skill_that_is_made_anew_for_each_read_cannot_be_published() -> None:
 
     found = choose_skills(catalog(MemorySource([MemorySkill("live", {SKILL_FILE: now})])))
     assert found.entries == ()
-    assert [(each.path, "made anew" in each.message) for each in found.left_out] == [("live", True)]
+    assert [(each.path, "generated" in each.message) for each in found.left_out] == [("live", True)]
 
 
 def test_a_skill_that_changes_while_it_is_read_is_left_out() -> None:

@@ -175,7 +175,7 @@ async def test_wrong_call_returns_an_error_with_the_fix(
 
 async def test_duplicate_tool_is_refused() -> None:
     (first, *_) = bridge.bridge_tools(Hub())
-    with pytest.raises(ConflictError, match="the tool `load-skill` is there already"):
+    with pytest.raises(ConflictError, match="the tool `load-skill` already exists"):
         all_features(Library([]), ServeOptions(tools=[replace(first, name="load-skill")]))
 
 

@@ -180,7 +180,7 @@ async def test_refused_client_does_not_reconnect(transport: str) -> None:
     async with drive_server(hooks=Denying(), token="secret") as drive:
         with pytest.raises(RefusedByServerError, match="this server requires its token"):
             await client_of(drive, transport).run()
-        with pytest.raises(RefusedByServerError, match="401: that is not the token"):
+        with pytest.raises(RefusedByServerError, match="401: the token is wrong"):
             await client_of(drive, transport, token="guess").run()
         with pytest.raises(RefusedByServerError, match="say the word"):
             async with client_of(drive, transport, token="secret"):

@@ -97,7 +97,7 @@ def test_a_parameter_that_is_too_long_is_refused(
     assert wire.result("skills/get", {"uri": "skill://outer/SKILL.md"})["skill"]
 
 
-def test_parameters_up_to_the_limit_are_taken(wire: Peer) -> None:
+def test_parameters_up_to_the_limit_are_accepted(wire: Peer) -> None:
     uri = f"skill://{'x' * 4088}"
     assert "no skill is served at" in wire.error("skills/get", {"uri": uri})["message"]
     value = {"ref": COMPLETION, "argument": {"name": "name", "value": "x" * 8192}}
@@ -112,12 +112,12 @@ def test_data_for_a_tool_is_bounded_by_the_message_alone(wire: Peer) -> None:
 @pytest.mark.parametrize(
     ("message", "code", "told"),
     [
-        ({"id": LONG, "method": "ping"}, INVALID_REQUEST, "the id of a request may have 1,024 bytes"),
-        ({"id": 1, "method": LONG}, INVALID_PARAMS, "the name of a method may have 1,024 bytes"),
+        ({"id": LONG, "method": "ping"}, INVALID_REQUEST, "the id of a request may have at most 1,024 bytes"),
+        ({"id": 1, "method": LONG}, INVALID_PARAMS, "the name of a method may have at most 1,024 bytes"),
         (
             {"id": 1, "method": "tools/call", "params": {"arguments": {"x": [0] * (MAX_MESSAGE_VALUES + 1)}}},
             INVALID_REQUEST,
-            f"a message may have {MAX_MESSAGE_VALUES:,} JSON values",
+            f"a message may have at most {MAX_MESSAGE_VALUES:,} JSON values",
         ),
         (
             {
@@ -126,7 +126,7 @@ def test_data_for_a_tool_is_bounded_by_the_message_alone(wire: Peer) -> None:
                 "params": {"arguments": {'"\\': ['\\"'] * (MAX_MESSAGE_VALUES + 1)}},
             },
             INVALID_REQUEST,
-            f"a message may have {MAX_MESSAGE_VALUES:,} JSON values",
+            f"a message may have at most {MAX_MESSAGE_VALUES:,} JSON values",
         ),
         (
             {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "x" * 70_000}}},
@@ -159,17 +159,20 @@ def test_nesting_is_bounded() -> None:
 
     assert isinstance(read_message(nested(MAX_NESTING - 3)), types.JSONRPCRequest)
     refused: Any = read_message(nested(MAX_NESTING))
-    assert refused.answer.error.message == f"a message may have {MAX_NESTING} levels of objects and lists"
+    assert (
+        refused.answer.error.message
+        == f"a message may have at most {MAX_NESTING} levels of objects and lists"
+    )
 
 
-def test_a_parameter_is_bounded_where_others_carry_the_messages() -> None:
+def test_parameter_length_is_checked_without_our_transport() -> None:
     with pytest.raises(BadParamsError, match=r"`uri` is too long: the limit is 4,096 bytes"):
         Call({"uri": LONG}).text("uri")
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_server_of_somebody_else_is_bounded_for_skills_only(mode: Any) -> None:
+async def test_attached_server_limits_only_skill_requests(mode: Any) -> None:
     server = MCPServer("theirs")
 
     @server.tool()
@@ -230,7 +233,7 @@ async def test_all_clients_together_have_a_limit(mode: Any, monkeypatch: pytest.
     uris = list(library.catalog.entries)
     server = skills_server(library)
     async with listening(server, mode, uris[:2]) as (client, _):
-        with pytest.raises(MCPError, match="all clients of this server may take 1,000 bytes"):
+        with pytest.raises(MCPError, match="clients of this server have reached the limit of 1,000 bytes"):
             await subscribe(client, mode, uris[2:])
         assert set(library.subscribed_uris) >= set(uris[:2])
     assert not library.subscribed_uris
@@ -270,7 +273,7 @@ class Watched(MemorySource):
 
 
 @pytest.mark.anyio
-async def test_a_skill_is_followed_while_any_subscription_wants_it() -> None:
+async def test_skill_is_followed_while_it_has_a_subscription() -> None:
     source = Watched([skill("a/one"), skill("a/two"), skill("b/three")])
     library = Library([source], frozen=True)
     await library.load()
@@ -291,7 +294,7 @@ async def test_a_skill_is_followed_while_any_subscription_wants_it() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_uri_concerns_the_skills_around_it_at_it_and_below_it() -> None:
+async def test_subscription_covers_enclosing_and_nested_skills() -> None:
     library = await library_of(*(skill(path) for path in ("a", "b/c", "b/cc/d", "b/cc/e/f", "g/h")))
     catalog = library.catalog
 
@@ -307,7 +310,7 @@ async def test_a_uri_concerns_the_skills_around_it_at_it_and_below_it() -> None:
             assert (set(found), len(found)) == (expected, len(expected)), uri
 
 
-def test_templates_are_found_as_if_each_was_asked() -> None:
+def test_template_lookup_equals_matching_each_template() -> None:
     paths = ["docs/{a}/guide", "docs/{a}/{b}", "{x}/docs/guide", "{x}/{y}/{z}", "d%20/{a}", "{x}"]
     templates = [SkillTemplate(path, path, "code", path) for path in paths]
     index = TemplateIndex(templates)
@@ -335,7 +338,7 @@ def test_templates_are_found_as_if_each_was_asked() -> None:
 
 
 @pytest.mark.anyio
-async def test_many_templates_leave_a_long_uri_alone() -> None:
+async def test_long_uri_is_fast_to_match_against_many_templates() -> None:
     server = SkillServer("many")
     for number in range(100):
         server.add(LiveSkill(f"docs{number}/{{a}}/guide", lambda: "# Hi", description="Guide."))

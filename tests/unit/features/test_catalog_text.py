@@ -44,7 +44,7 @@ def test_a_skill_is_its_name_its_description_and_its_uri() -> None:
     )
 
 
-def test_the_budget_takes_whole_skills_in_their_order_and_a_line_tells_of_the_rest() -> None:
+def test_budget_lists_whole_skills_and_counts_the_rest() -> None:
     skills = offered(*("x" * 300 for _ in range(10)))
     text = available_skills(skills, 320)
     assert re.findall(r"<name>(s\d)</name>", text) == ["s0", "s1", "s2"]
@@ -73,9 +73,7 @@ descriptions = hostile | st.text(letters, min_size=1, max_size=80).filter(str.st
 
 @settings(max_examples=60)
 @given(st.lists(descriptions, min_size=1, max_size=6), st.integers(0, 400))
-def test_hostile_descriptions_stay_inside_their_line_and_the_budget_holds(
-    texts: list[str], tokens: int
-) -> None:
+def test_hostile_descriptions_cannot_leave_their_tag_or_budget(texts: list[str], tokens: int) -> None:
     skills = offered(*texts)
     text = available_skills(skills, tokens)
     assert len(text) <= tokens * 4 + FIXED
@@ -134,7 +132,7 @@ async def test_the_budget_holds_in_every_channel(mode: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_client_is_told_what_there_is_when_it_connects(mode: Any) -> None:
+async def test_new_client_gets_the_current_skills(mode: Any) -> None:
     source = MemorySource([skill("first")])
     library = Library([source])
     await library.load()
@@ -157,7 +155,7 @@ async def test_without_skills_there_are_no_instructions(mode: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_no_path_of_this_machine_gets_into_what_a_client_sees(mode: Any, tmp_path: Path) -> None:
+async def test_clients_never_see_local_paths(mode: Any, tmp_path: Path) -> None:
     write_skill(tmp_path, "acme/refunds", {"guide.md": "x"})
     library = Library([FolderSource(tmp_path)])
     await library.load()
@@ -179,7 +177,7 @@ async def test_no_path_of_this_machine_gets_into_what_a_client_sees(mode: Any, t
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_metadata_rides_along_as_strings_under_our_prefix(mode: Any) -> None:
+async def test_metadata_is_sent_as_prefixed_strings(mode: Any) -> None:
     metadata = (
         'metadata:\n  author: acme\n  version: 1.0\n  "on": true\n  none: null\n  tags: [a, 1]\n'
         "  nested: {é: [null]}\n  io.modelcontextprotocol/serverInfo: fake\n  progressToken: 5\n"

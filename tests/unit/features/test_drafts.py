@@ -73,7 +73,7 @@ async def test_the_index_is_listed_last_and_serves_both_early_drafts(mode: str) 
         assert second["name"] == "hello"
 
 
-async def test_the_index_is_one_that_our_own_reader_takes() -> None:
+async def test_index_is_accepted_by_our_own_parser() -> None:
     async with connected("auto", skill("one"), skill("team/two"), options=ARCHIVES) as client:
         read = read_index((await text(client, INDEX)).encode())
         assert not read.problems
@@ -101,14 +101,14 @@ async def test_without_drafts_there_is_no_index() -> None:
             await text(client, INDEX)
 
 
-async def test_archives_are_only_there_for_those_who_want_them() -> None:
+async def test_archives_are_served_only_if_enabled() -> None:
     async with connected("auto", skill("one")) as client:
         with pytest.raises(MCPError):
             await blob(client, "skill://one.zip")
 
 
 @pytest.mark.parametrize("form", list(ArchiveFormat))
-async def test_an_archive_holds_every_file_and_has_the_digest_that_the_index_names(
+async def test_archive_has_every_file_and_the_digest_in_the_index(
     form: ArchiveFormat,
 ) -> None:
     made = skill("acme/one", files={"refs/a.md": b"a", "run.sh": b"#!/bin/sh\n", "b.bin": bytes(range(256))})
@@ -125,7 +125,7 @@ async def test_an_archive_holds_every_file_and_has_the_digest_that_the_index_nam
         assert uri not in {str(each.uri) for each in (await client.list_resources()).resources}
 
 
-async def test_a_file_that_is_really_there_is_no_archive_of_ours() -> None:
+async def test_real_file_takes_precedence_over_an_archive() -> None:
     outer = skill(
         "outer", files={"inner/SKILL.md": b"---\nname: inner\ndescription: x\n---\n", "inner.zip": b"mine"}
     )
@@ -135,7 +135,7 @@ async def test_a_file_that_is_really_there_is_no_archive_of_ours() -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_who_subscribes_to_the_index_hears_when_it_changes_and_only_then(mode: str) -> None:
+async def test_index_subscribers_are_notified_only_of_index_changes(mode: str) -> None:
     source = MemorySource([skill("one", files={"a.md": b"a"})])
     library = Library([source])
     await library.load()
@@ -158,7 +158,7 @@ async def test_an_archive_can_be_subscribed_to() -> None:
         await heard.until(*uris)
 
 
-async def test_legacy_addresses_are_answered_on_request_and_never_listed() -> None:
+async def test_legacy_uris_are_served_if_enabled_and_never_listed() -> None:
     made = skill("acme/one", files={"refs/a.md": b"a"})
     twins = (skill("x/twin"), skill("y/twin"))
     async with connected("auto", made, *twins, options=ServeOptions(legacy_uris=True)) as client:
@@ -177,7 +177,7 @@ async def test_legacy_addresses_are_answered_on_request_and_never_listed() -> No
             await client.read_resource("skill://one")
 
 
-def test_the_options_of_the_command_line_decide(tmp_path: Path) -> None:
+def test_command_line_options_enable_archives_and_legacy_uris(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     with StdioPeer(
         "2025-11-25", skillwire("serve", tmp_path, "--no-drafts", "--archives", "--legacy-uris")

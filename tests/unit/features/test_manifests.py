@@ -144,14 +144,14 @@ def test_the_option_switches_manifests_off_in_a_process(skills: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_real_file_of_that_name_comes_first() -> None:
+async def test_real_file_takes_precedence_over_a_manifest() -> None:
     async with connected("auto", skill("one", files={"_manifest": b"mine"})) as client:
         (block,) = (await client.read_resource("skill://one/_manifest")).contents
         assert getattr(block, "text", "") == "mine"
 
 
 @pytest.mark.anyio
-async def test_a_dynamic_skill_does_not_end_a_download_of_all(tmp_path: Path) -> None:
+async def test_dynamic_skill_does_not_stop_syncing_all_skills(tmp_path: Path) -> None:
     async def now() -> bytes:
         return b"---\nname: live\ndescription: x\n---\n"
 
@@ -171,7 +171,7 @@ async def test_a_dynamic_skill_does_not_end_a_download_of_all(tmp_path: Path) ->
     [("a b.md", "a%20b.md"), ("x%61 y", "x%61%20y"), ("a:b.md", "a%3Ab.md"), ("%2e%2e/x",), ("end ", "end")],
     ids=str,
 )
-async def test_files_that_clients_would_mix_up_are_refused_with_a_reason(names: tuple[str, ...]) -> None:
+async def test_manifest_is_refused_if_clients_would_confuse_files(names: tuple[str, ...]) -> None:
     async with connected("auto", skill("one", files=dict.fromkeys(names, b"x")), skill("two")) as client:
         with pytest.raises(MCPError, match="rename"):
             await client.read_resource("skill://one/_manifest")
@@ -180,7 +180,7 @@ async def test_files_that_clients_would_mix_up_are_refused_with_a_reason(names: 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ERAS)
-async def test_who_subscribes_to_a_manifest_hears_of_changes(mode: str) -> None:
+async def test_manifest_subscribers_are_notified_of_changes(mode: str) -> None:
     source = MemorySource([skill("one", files={"a b.md": b"a"}), skill("two")])
     library = Library([source])
     await library.load()
@@ -200,7 +200,7 @@ NAMES = st.lists(PIECES, min_size=1, max_size=5).map("".join).filter(lambda name
 @settings(max_examples=80, deadline=None)
 @given(st.sets(NAMES, min_size=1, max_size=4))
 @pytest.mark.anyio
-async def test_what_a_client_asks_for_is_what_the_manifest_lists(names: set[str]) -> None:
+async def test_clients_read_the_files_that_the_manifest_lists(names: set[str]) -> None:
     """Other bytes under a listed path are never an answer: a client of this format checks no hash."""
     files = {name: name.encode() for name in names}
     library = Library([MemorySource([skill("one", files=files)])])
@@ -220,7 +220,7 @@ async def test_what_a_client_asks_for_is_what_the_manifest_lists(names: set[str]
 
 
 @pytest.mark.anyio
-async def test_addresses_that_mean_nothing_are_not_served() -> None:
+async def test_unknown_uris_are_not_served() -> None:
     manifests = SkillManifests(await library_of(skill("one", files={"a b.md": b"a"})))
     assert manifests.serves("skill://one/a b.md")
     for uri in (

@@ -112,17 +112,17 @@ def spoiled(case: tuple[dict[str, object], list[str]]) -> bool:
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
-def test_what_a_strict_client_refuses_does_not_conform(case: tuple[dict[str, object], list[str]]) -> None:
+def test_skill_that_strict_clients_refuse_is_nonconforming(case: tuple[dict[str, object], list[str]]) -> None:
     assert spoiled(case)
 
 
 @pytest.mark.parametrize("case", ACCEPTED.values(), ids=ACCEPTED)
-def test_what_every_client_accepts_conforms(case: tuple[dict[str, object], list[str]]) -> None:
+def test_skill_that_every_client_accepts_conforms(case: tuple[dict[str, object], list[str]]) -> None:
     assert not spoiled(case)
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), max_size=6))
-def test_paths_are_judged_alike_together_and_alone(paths: list[str]) -> None:
+def test_paths_get_the_same_result_together_and_alone(paths: list[str]) -> None:
     alone = any(nonconformities({}, [path]) for path in paths)
     assert bool(nonconformities({}, paths)) == alone
 
@@ -194,14 +194,14 @@ def test_the_problem_says_why_and_what_to_do(tmp_path: Path) -> None:
     assert problem in catalog.problems_of(catalog.entries[ODD])
 
 
-def test_the_option_lists_it_all_the_same(tmp_path: Path) -> None:
+def test_option_lists_nonconforming_skills(tmp_path: Path) -> None:
     server = Served(folder(tmp_path, FAULT), list_nonconforming=True)
     assert server.listed() == EVERYTHING
     assert "skill://odd/" in json.dumps(server.ask("resources/read", uri="skill://index.json"))
 
 
 @pytest.mark.parametrize("fault", [FAULT, "license: 2\n", "allowed-tools: [Read]\n", "compatibility: ''\n"])
-def test_it_is_listed_as_soon_as_it_is_fixed(tmp_path: Path, fault: str) -> None:
+def test_fixed_skill_is_listed(tmp_path: Path, fault: str) -> None:
     root = folder(tmp_path, fault)
     server = Served(root)
     changes = list[bool]()
@@ -217,7 +217,7 @@ def test_it_is_listed_as_soon_as_it_is_fixed(tmp_path: Path, fault: str) -> None
     assert changes == [True, True, True]
 
 
-def test_a_file_that_comes_and_goes_decides_too(tmp_path: Path) -> None:
+def test_added_or_removed_file_changes_conformance(tmp_path: Path) -> None:
     root = folder(tmp_path, "")
     server = Served(root)
     assert server.listed() == EVERYTHING
@@ -235,7 +235,7 @@ def _composed(library: Library) -> object:
     return compose([LabelledScan(label, scan) for label, scan in library.scans.items()])
 
 
-def test_a_cursor_outlives_the_listing_of_its_skill(tmp_path: Path) -> None:
+def test_cursor_stays_valid_when_its_skill_is_unlisted(tmp_path: Path) -> None:
     names = [f"s{number:03}" for number in range(120)]
     files: dict[str, bytes | str] = {
         f"{name}/SKILL.md": f"---\nname: {name}\ndescription: d\n---\n" for name in names
@@ -323,7 +323,7 @@ async def test_a_server_in_code_leaves_it_out_of_the_list_only(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ERAS)
-async def test_clients_hear_when_it_is_fixed_and_when_it_breaks(tmp_path: Path, mode: str) -> None:
+async def test_clients_are_notified_when_conformance_changes(tmp_path: Path, mode: str) -> None:
     root = folder(tmp_path, FAULT)
     library = Library([FolderSource(root)])
     await library.load()

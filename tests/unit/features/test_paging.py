@@ -34,7 +34,7 @@ def test_the_pages_together_are_the_list(items: list[str], size: int) -> None:
 
 
 @given(keys, keys, st.integers(1, 7))
-def test_what_is_there_before_and_after_a_change_is_never_skipped_or_doubled(
+def test_paging_never_skips_or_repeats_unchanged_items(
     before: list[str], after: list[str], size: int
 ) -> None:
     before, after = sorted(before), sorted(after)
@@ -55,7 +55,7 @@ def test_what_is_there_before_and_after_a_change_is_never_skipped_or_doubled(
 
 
 @given(st.text(max_size=80))
-def test_any_text_as_a_cursor_is_refused_or_was_given_out(cursor: str) -> None:
+def test_any_text_is_an_issued_cursor_or_refused(cursor: str) -> None:
     items = [f"key-{number}" for number in range(10)]
     given_out = {turn(items, None, size).next_cursor for size in range(1, 10)}
     if cursor in given_out:

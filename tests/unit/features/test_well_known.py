@@ -121,7 +121,7 @@ async def test_our_own_web_source_reads_a_running_server(
         assert Digest.of((skills / "refunds" / file.path).read_bytes()) == getattr(file, "digest", None)
 
 
-def test_changes_and_modes_alone_make_another_download(tmp_path: Path) -> None:
+def test_only_changed_files_or_modes_change_a_download(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "skills", "one", {"run": "x"})
     with (
         HttpServer(tmp_path / "skills", "--no-config", "--http", "127.0.0.1:0") as server,
@@ -191,7 +191,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("path", HOSTILE, ids=lambda path: path[:40])
-def test_paths_that_mean_nothing_are_not_found(server: HttpServer, path: str) -> None:
+def test_unknown_paths_are_not_found(server: HttpServer, path: str) -> None:
     connection = http.client.HTTPConnection(server.base.removeprefix("http://"), timeout=PATIENCE)
     with closing(connection):
         connection.putrequest("GET", f"{FOLDER}/{path}")  # as it is: other clients would tidy it up
@@ -212,7 +212,7 @@ def test_the_guards_are_those_of_the_whole_server(server: HttpServer, web: httpx
     assert web.get(INDEX, headers={"Origin": server.base}).status_code == 200
 
 
-def test_a_token_is_wanted_for_every_path_and_kept_from_shared_caches(skills: Path) -> None:
+def test_token_is_required_and_answers_are_private(skills: Path) -> None:
     env = {**os.environ, TOKEN_VARIABLE: TOKEN}
     with (
         HttpServer(
@@ -237,7 +237,7 @@ def test_without_well_known_nothing_is_there(skills: Path) -> None:
         assert httpx2.get(f"{server.base}{INDEX}", timeout=PATIENCE).status_code == 404
 
 
-def test_readers_that_stall_do_not_keep_others_waiting(tmp_path: Path) -> None:
+def test_stalled_clients_do_not_delay_others(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "large", {"data.bin": bytes(12 * 1024 * 1024)})
     with (
         HttpServer(tmp_path / "skills", "--no-config", "--http", "127.0.0.1:0") as server,
@@ -271,7 +271,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.anyio
-async def test_what_many_ask_for_at_once_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_requests_build_a_download_once(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = noted(monkeypatch)
     site = LiveSite(await library_of(skill("one", files={"a": b"a"}), skill("two", files={"b": b"b"})))
     async with anyio.create_task_group() as tasks:
@@ -285,7 +285,7 @@ async def test_what_many_ask_for_at_once_is_made_once(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.anyio
-async def test_only_what_changed_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_changed_downloads_are_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = noted(monkeypatch)
     source = MemorySource([skill(f"s{number}", files={"a": b"a"}) for number in range(5)])
     library = Library([source])
@@ -301,7 +301,7 @@ async def test_only_what_changed_is_made_again(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.anyio
-async def test_downloads_beyond_the_cache_are_made_again_with_the_same_bytes(
+async def test_uncached_downloads_are_rebuilt_with_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     library = await library_of(*(skill(f"s{number}", files={"a": bytes(5000)}) for number in range(4)))
@@ -315,7 +315,7 @@ async def test_downloads_beyond_the_cache_are_made_again_with_the_same_bytes(
 
 
 @pytest.mark.anyio
-async def test_an_old_download_is_the_old_bytes_and_later_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_old_download_is_served_unchanged_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     source = MemorySource([skill("one", files={"a": b"a"})])
     library = Library([source])
     await library.load()
@@ -330,7 +330,7 @@ async def test_an_old_download_is_the_old_bytes_and_later_nothing(monkeypatch: p
 
 
 @pytest.mark.anyio
-async def test_a_skill_that_changes_while_the_index_is_made_is_in_it() -> None:
+async def test_skill_changed_during_indexing_is_in_the_index() -> None:
     source = MemorySource([skill("one", files={"a": b"a"}), skill("two")])
     edited: list[bytes] = []
 
@@ -353,7 +353,7 @@ async def test_a_skill_that_changes_while_the_index_is_made_is_in_it() -> None:
 
 
 @pytest.mark.anyio
-async def test_another_skill_of_the_name_brings_back_no_withdrawn_download() -> None:
+async def test_same_name_does_not_restore_a_withdrawn_download() -> None:
     source = MemorySource([skill("first/shared", files={"a": b"first"}), skill("second/shared")])
     library = Library([source])
     await library.load()
@@ -430,7 +430,7 @@ async def test_dynamic_skills_are_left_out() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_long_description_fits_also_where_characters_count_twice() -> None:
+async def test_long_description_is_cut_by_utf16_length() -> None:
     site = LiveSite(await library_of(skill("one", f"description: {'😀' * 600}\n")))
     told = artifacts((await site.index()).content)["one"].description
     assert len(told.encode("utf-16-le")) // 2 <= 1024

@@ -111,7 +111,7 @@ def browser(outside: Browser) -> Browser:
     return outside
 
 
-def test_the_page_itself_is_the_same_for_everybody_and_holds_nothing(guarded: HttpServer) -> None:
+def test_page_is_the_same_for_everyone_and_contains_no_skills(guarded: HttpServer) -> None:
     answer = httpx2.get(f"{guarded.base}/", trust_env=False)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -127,14 +127,14 @@ def test_without_the_token_nothing_is_shown(outside: Browser) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN.upper(), f"{TOKEN}x", f"Bearer {TOKEN}"])
-def test_another_token_opens_nothing(outside: Browser, token: str) -> None:
+def test_wrong_token_is_refused(outside: Browser, token: str) -> None:
     answer = outside.enter(token)
     assert (answer.status_code, "session" in answer.json()) == (401, False)
     assert outside.session() == {"open": False}
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"token": 1}', b"{", b"x" * 300_000])
-def test_what_is_no_token_at_all_opens_nothing(guarded: HttpServer, body: bytes) -> None:
+def test_invalid_login_is_refused(guarded: HttpServer, body: bytes) -> None:
     answer = httpx2.post(f"{guarded.base}/ui/session", content=body, trust_env=False)
     assert answer.status_code in {400, 401, 413}
     assert "session" not in answer.json()
@@ -165,7 +165,7 @@ def test_a_session_opens_the_pages_and_nothing_else(browser: Browser, guarded: H
     assert cookie.status_code == 401
 
 
-def test_an_id_that_is_not_of_a_session_opens_nothing(browser: Browser, guarded: HttpServer) -> None:
+def test_unknown_session_id_is_refused(browser: Browser, guarded: HttpServer) -> None:
     real = browser.identity
     for made in ("", "x", real[:-1], f"{real}x", f"{real},{real}", browser.csrf, TOKEN):
         headers = {"x-skillwire-session": made}
@@ -185,7 +185,7 @@ def test_a_session_ends_with_its_server(folder: Path, browser: Browser) -> None:
         assert answer.json() == {"open": False}
 
 
-def test_a_session_that_was_left_opens_nothing_when_replayed(browser: Browser) -> None:
+def test_ended_session_cannot_be_replayed(browser: Browser) -> None:
     identity, csrf = browser.identity, browser.csrf
     assert browser.http.delete("/ui/session", headers={"x-skillwire-session": identity}).status_code == 200
     replayed = {"x_skillwire_session": identity, "x_skillwire_page": csrf}
@@ -196,9 +196,7 @@ def test_a_session_that_was_left_opens_nothing_when_replayed(browser: Browser) -
     assert browser.session() == {"open": False}
 
 
-def test_leaving_ends_the_event_streams_of_that_session_and_no_others(
-    browser: Browser, guarded: HttpServer
-) -> None:
+def test_signing_out_ends_only_the_streams_of_that_session(browser: Browser, guarded: HttpServer) -> None:
     headers = {"x-skillwire-session": browser.identity}
     with (
         Browser(guarded.base) as other,
@@ -215,7 +213,7 @@ def test_leaving_ends_the_event_streams_of_that_session_and_no_others(
             assert other.call(CONFIG, {}).status_code == 200
 
 
-def test_more_sessions_than_there_may_be_end_the_oldest() -> None:
+def test_session_limit_ends_the_oldest_session() -> None:
     sessions = PageSessions(TOKEN, max_sessions=2)
     ended: list[int] = []
     ids: list[str] = []
@@ -229,7 +227,7 @@ def test_more_sessions_than_there_may_be_end_the_oldest() -> None:
     assert ended == [0]
 
 
-def test_a_session_ends_by_itself() -> None:
+def test_session_expires() -> None:
     now = 1000.0
     sessions = PageSessions(TOKEN, seconds=60, clock=lambda: now)
     identity = sessions.log_in_with_token(TOKEN)
@@ -254,7 +252,7 @@ def test_a_program_with_the_token_in_a_header_can_do_the_same(guarded: HttpServe
     assert answer.json()["skills"] == 1
 
 
-def test_a_call_without_the_secret_of_the_page_is_refused(closed: HttpServer) -> None:
+def test_call_without_csrf_token_is_refused(closed: HttpServer) -> None:
     with Browser(closed.base) as browser:
         browser.session()
         for secret in ("", "wrong", browser.csrf[:-1]):
@@ -275,7 +273,7 @@ def test_a_call_without_the_secret_of_the_page_is_refused(closed: HttpServer) ->
         "HTTPS://APP.EXAMPLE",
     ],
 )
-def test_pages_of_other_origins_are_refused_though_they_had_the_secret(browser: Browser, origin: str) -> None:
+def test_other_origins_are_refused_even_with_the_csrf_token(browser: Browser, origin: str) -> None:
     answer = browser.call(VISIBILITY, {"uri": URI, "assistant": False}, origin=origin)
     assert answer.status_code == 403
     answer = browser.http.get("/ui/session", headers={"origin": origin})
@@ -287,7 +285,7 @@ def test_pages_of_other_origins_are_refused_though_they_had_the_secret(browser: 
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_request_that_the_browser_calls_foreign_is_refused(browser: Browser, site: str) -> None:
+def test_cross_site_request_is_refused(browser: Browser, site: str) -> None:
     assert browser.call(CONFIG, {}, sec_fetch_site=site, origin="").status_code == 403
     headers = {"sec-fetch-site": site, "x-skillwire-session": browser.identity}
     assert browser.http.get("/ui/events", headers=headers).status_code == 403
@@ -305,7 +303,7 @@ def test_without_leave_no_action_that_changes_anything_exists(closed: HttpServer
     assert not Path(config["configFile"]).exists()
 
 
-def test_with_leave_every_action_exists(browser: Browser) -> None:
+def test_editable_server_has_every_action(browser: Browser) -> None:
     for action in CHANGES:
         answer = browser.call(f"/ui/call/{action}", {})
         assert answer.status_code == 400, action  # the arguments are missing
@@ -331,8 +329,8 @@ def test_what_is_refused_says_what_to_do(browser: Browser) -> None:
     answer = browser.call("/ui/call/skill-config-add-source", {"source": "nowhere"})
     assert answer.status_code == 409
     assert answer.json() == {
-        "error": "`nowhere` is not a whole path",
-        "hint": "write it as in `/home/you/skills` or `~/skills`",
+        "error": "`nowhere` is not an absolute path",
+        "hint": "write a path such as `/home/you/skills` or `~/skills`",
     }
 
 
@@ -350,7 +348,7 @@ def test_a_change_reaches_the_server_the_file_and_its_clients(browser: Browser, 
     peer.close()
 
 
-def test_pages_that_are_open_are_told_of_changes(browser: Browser, folder: Path) -> None:
+def test_open_pages_are_notified_of_changes(browser: Browser, folder: Path) -> None:
     headers = {"x-skillwire-session": browser.identity}
     with browser.http.stream("GET", "/ui/events", headers=headers) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -378,7 +376,7 @@ def test_files_are_shown_as_text_or_not_at_all(browser: Browser, folder: Path) -
     assert browser.call("/ui/call/skill-file", {"uri": f"file://{folder}/one/SKILL.md"}).status_code == 404
 
 
-def test_where_anybody_can_look_nobody_learns_where_the_folders_are(folder: Path) -> None:
+def test_public_server_does_not_reveal_folders(folder: Path) -> None:
     with HttpServer(folder, "--http", "0.0.0.0:0", "--allow-public", "--no-config") as server:
         port = server.base.rpartition(":")[2]
         with Browser(f"http://127.0.0.1:{port}") as browser:
@@ -388,15 +386,13 @@ def test_where_anybody_can_look_nobody_learns_where_the_folders_are(folder: Path
         assert str(folder) not in told
 
 
-def test_leave_to_change_things_on_a_public_address_needs_a_token(
+def test_editable_server_on_public_address_needs_a_token(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     assert run(["serve", str(folder), "--http", "0.0.0.0:0", "--allow-public", "--allow-config"]) == 2
     assert "`--allow-config` lets pages change things, and `0.0.0.0`" in capsys.readouterr().err
 
 
-def test_leave_to_change_the_configuration_needs_one(
-    capsys: pytest.CaptureFixture[str], folder: Path
-) -> None:
+def test_editable_server_needs_a_configuration_file(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert run(["serve", str(folder), "--http", "0", "--allow-config", "--no-config"]) == 2
     assert "contradict each other" in capsys.readouterr().err

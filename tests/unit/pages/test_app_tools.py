@@ -132,7 +132,7 @@ async def test_the_pages_are_resources_that_hosts_know(client: Client, name: str
         ("skill-config-static", {"static": False}),
     ],
 )
-async def test_what_a_tool_returns_has_the_shape_that_it_promises(
+async def test_tool_results_match_their_output_schema(
     client: Client, name: str, arguments: dict[str, object]
 ) -> None:
     result = await client.call_tool(name, arguments)
@@ -141,7 +141,7 @@ async def test_what_a_tool_returns_has_the_shape_that_it_promises(
     assert text_of(result)
 
 
-async def test_models_are_told_in_few_words(client: Client) -> None:
+async def test_tool_text_for_models_is_short(client: Client) -> None:
     config = text_of(await client.call_tool("skill-config", {}))
     assert config.startswith("14 skills, 1 errors, 0 warnings; live\n")
     assert "- team-skills: folder, 14 skills, ready, given by the command line" in config
@@ -153,7 +153,7 @@ async def test_models_are_told_in_few_words(client: Client) -> None:
     assert "SKILL.md" in shown
 
 
-async def test_no_tool_shows_a_model_the_text_of_a_skill_that_is_not_for_it(client: Client) -> None:
+async def test_tools_hide_text_of_skills_not_for_models(client: Client) -> None:
     uri = "skill://finance/refunds/SKILL.md"
     await client.call_tool("skill-config-visibility", {"uri": uri, "assistant": False})
     shown = await client.call_tool("skill-display", {"skill": uri})
@@ -161,7 +161,7 @@ async def test_no_tool_shows_a_model_the_text_of_a_skill_that_is_not_for_it(clie
     assert (await client.call_tool("load-skill", {"name": "refunds"})).is_error
 
 
-async def test_a_page_steers_the_server(client: Client, folder: Path) -> None:
+async def test_page_changes_the_server(client: Client, folder: Path) -> None:
     write_skill(folder.parent / "more", "added")
     add = await client.call_tool("skill-config-add-source", {"source": str(folder.parent / "more")})
     assert add.structured_content == {"done": True}
@@ -182,11 +182,15 @@ async def test_a_page_steers_the_server(client: Client, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("skill-config-add-source", {"source": "nowhere"}, "`nowhere` is not a whole path\nhint: write it"),
+        (
+            "skill-config-add-source",
+            {"source": "nowhere"},
+            "`nowhere` is not an absolute path\nhint: write a",
+        ),
         ("skill-config-add-source", {}, "the parameter `source` must be a string"),
         ("skill-config-remove-source", {"label": "team-skills"}, "comes from the command line"),
         ("skill-config-visibility", {"uri": "skill://x/SKILL.md", "user": False}, "there is no skill"),
-        ("skill-config-visibility", {"uri": "skill://x/SKILL.md"}, "give `assistant`, `user` or both"),
+        ("skill-config-visibility", {"uri": "skill://x/SKILL.md"}, "pass `assistant`, `user` or both"),
         ("skill-config-allowed-origins", {"origins": "x"}, "must be a list of strings"),
         ("skill-config-static", {"static": 1}, "must be true or false"),
         ("skill-display", {"skill": "refnds"}, "did you mean `refunds`"),
@@ -226,14 +230,14 @@ def config_with(place: str, folder: Path, *, editable: bool) -> Any:
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_without_leave_no_client_is_told_a_path_or_a_key(folder: Path, place: str) -> None:
+async def test_clients_see_no_path_or_key_unless_editable(folder: Path, place: str) -> None:
     config = config_with(place, folder, editable=False)
     assert [each["label"] for each in config["sources"]] == ["team-skills", "odd"]
     assert "SECRET" not in json.dumps(config)
 
 
 @pytest.mark.parametrize("place", [each for each in PLACES if "SECRET@" in each or "=SECRET" in each])
-async def test_a_key_in_an_address_is_shown_to_nobody(folder: Path, place: str) -> None:
+async def test_key_in_an_address_is_never_shown(folder: Path, place: str) -> None:
     config = config_with(place, folder, editable=True)
     assert config["sources"][1]["place"]
     assert "SECRET" not in json.dumps(config).replace("example/SECRET", "")
@@ -245,11 +249,11 @@ async def test_a_key_in_an_address_is_shown_to_nobody(folder: Path, place: str) 
 @pytest.mark.parametrize(
     "place", ["github:acme/skills@v1", "git+https://git.example/a.git", "https://skills.example/"]
 )
-async def test_where_public_sources_are_is_told(folder: Path, place: str) -> None:
+async def test_places_of_public_sources_are_shown(folder: Path, place: str) -> None:
     assert config_with(place, folder, editable=False)["sources"][1]["place"].startswith(place)
 
 
-async def test_a_path_that_reads_backwards_is_told_as_it_is_spelled(folder: Path) -> None:
+async def test_bidirectional_path_is_escaped(folder: Path) -> None:
     write_skill(folder, "turned", files={"\u202etxt.exe": "x"})
     steered = gateway(folder, editable=False)
     await steered.library.load()

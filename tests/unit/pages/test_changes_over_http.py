@@ -152,7 +152,7 @@ def test_no_other_page_redeems_a_key(server: HttpServer, headers: dict[str, str]
 
 @pytest.mark.parametrize("key", ["", "x", "None", "null"])
 @pytest.mark.parametrize("kind", ["key", "token"])
-def test_what_is_no_key_opens_no_session(server: HttpServer, kind: str, key: str) -> None:
+def test_invalid_key_opens_no_session(server: HttpServer, kind: str, key: str) -> None:
     answer = httpx2.post(f"{server.base}/ui/session", json={kind: key}, trust_env=False)
     assert answer.status_code == 401
 
@@ -190,7 +190,7 @@ async def built_in_code(home: Path, token: str | None) -> AsyncGenerator[str]:
 @pytest.mark.anyio
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("token", [None, TOKEN])
-async def test_a_server_built_in_code_keeps_the_same_rule(
+async def test_server_built_in_code_follows_the_same_rule(
     home: Path, version: str, token: str | None
 ) -> None:
     def ask(url: str) -> tuple[bool, bool]:

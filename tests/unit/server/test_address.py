@@ -83,20 +83,20 @@ def test_an_address_is_a_port_with_or_without_a_host(text: str, host: str, port:
     ],
     ids=lambda text: repr(text[:24]),
 )
-def test_what_is_no_address_is_refused_with_the_three_ways_to_write_one(text: str) -> None:
+def test_invalid_address_error_lists_the_three_valid_forms(text: str) -> None:
     with pytest.raises(InvalidValueError, match=r"`PORT`, `HOST:PORT` or `\[IPV6\]:PORT`"):
         Address.parse(text)
 
 
 @given(addresses)
-def test_an_address_reads_back_from_its_own_spelling(address: Address) -> None:
+def test_address_round_trips_through_its_text(address: Address) -> None:
     assert Address.parse(address.authority) == address
 
 
 @given(st.text())
 @example("9" * 5000)
 @example("[]:1")
-def test_any_text_is_an_address_that_can_be_written_again_or_is_refused(text: str) -> None:
+def test_any_text_is_refused_or_round_trips_as_an_address(text: str) -> None:
     try:
         address = Address.parse(text)
     except InvalidValueError:
@@ -107,7 +107,7 @@ def test_any_text_is_an_address_that_can_be_written_again_or_is_refused(text: st
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"])
-def test_loopback_is_this_machine_alone(host: str) -> None:
+def test_loopback_addresses_are_recognised(host: str) -> None:
     assert Address(host, 1).is_loopback
 
 
@@ -115,7 +115,7 @@ def test_loopback_is_this_machine_alone(host: str) -> None:
     "host",
     ["0.0.0.0", "::", "192.0.2.7", "10.0.0.1", "2001:db8::1", "skills.example", "localhost.evil.example"],
 )
-def test_everything_else_can_be_reached_from_elsewhere(host: str) -> None:
+def test_other_addresses_are_not_loopback(host: str) -> None:
     assert not Address(host, 1).is_loopback
 
 
@@ -141,7 +141,7 @@ def test_a_host_that_cannot_be_bound_is_an_error_with_a_hint(host: str) -> None:
         "[::1]:8765",
     ],
 )
-def test_a_loopback_server_answers_to_the_names_of_this_machine(host: str) -> None:
+def test_loopback_server_accepts_local_host_names(host: str) -> None:
     assert HostPolicy(LOOPBACK).accepts_host(host)
 
 
@@ -195,7 +195,7 @@ BAD_EVERYWHERE = [
 
 
 @pytest.mark.parametrize("host", [*BAD_EVERYWHERE, "0.0.0.0", "192.0.2.7:8765", "[::2]:8765", "[::]"])
-def test_a_loopback_server_answers_to_no_other_name(host: str | None) -> None:
+def test_loopback_server_refuses_other_host_names(host: str | None) -> None:
     assert not HostPolicy(LOOPBACK).accepts_host(host)
 
 
@@ -212,7 +212,7 @@ def test_no_domain_name_can_be_rebound_to_this_machine(name: str) -> None:
 @example("[::1%")
 @example("\u2100")
 @example("[v1.a]")
-def test_any_header_is_taken_or_refused_and_never_an_error(header: str) -> None:
+def test_any_host_header_is_accepted_or_refused_without_error(header: str) -> None:
     for bound in (LOOPBACK, PUBLIC, NAMED):
         policy = HostPolicy(bound)
         assert policy.accepts_host(header) in {True, False}
@@ -224,7 +224,7 @@ def test_any_header_is_taken_or_refused_and_never_an_error(header: str) -> None:
     "host",
     ["192.0.2.7:8765", "192.0.2.7", "127.0.0.1:8765", "0.0.0.0:8765", "[2001:db8::1]:8765", "[2001:DB8::1]"],
 )
-def test_a_public_server_answers_to_ip_addresses(host: str) -> None:
+def test_public_server_accepts_ip_addresses(host: str) -> None:
     assert HostPolicy(PUBLIC).accepts_host(host)
     assert HostPolicy(Address("::", 8765)).accepts_host(host)
 
@@ -237,12 +237,12 @@ def test_an_ip_address_is_never_a_rebound_name(
 
 
 @pytest.mark.parametrize("host", [*BAD_EVERYWHERE, "localhost", "localhost:8765"])
-def test_a_public_server_answers_to_no_name_that_it_was_not_told(host: str | None) -> None:
+def test_public_server_refuses_unknown_host_names(host: str | None) -> None:
     assert not HostPolicy(PUBLIC).accepts_host(host)
 
 
 @pytest.mark.parametrize("host", ["skills.example", "skills.example:8765", "SKILLS.Example", "192.0.2.7"])
-def test_a_server_bound_to_a_name_answers_to_it(host: str) -> None:
+def test_server_bound_to_a_name_accepts_that_name(host: str) -> None:
     assert HostPolicy(NAMED).accepts_host(host)
     assert HostPolicy(Address("Skills.EXAMPLE", 8765)).accepts_host(host)
 
@@ -251,7 +251,7 @@ def test_a_server_bound_to_a_name_answers_to_it(host: str) -> None:
     "host",
     [*BAD_EVERYWHERE, "www.skills.example", "skills.example.evil.example", "skills.example@evil.example"],
 )
-def test_a_server_bound_to_a_name_answers_to_no_other(host: str | None) -> None:
+def test_server_bound_to_a_name_refuses_other_names(host: str | None) -> None:
     assert not HostPolicy(NAMED).accepts_host(host)
 
 
@@ -269,7 +269,7 @@ def test_a_server_bound_to_a_name_answers_to_no_other(host: str | None) -> None:
         ("192.0.2.7", "192.0.2.7:8765"),
     ],
 )
-def test_an_allowed_host_is_answered(bound: Address, allowed: str, host: str) -> None:
+def test_allowed_host_is_accepted(bound: Address, allowed: str, host: str) -> None:
     assert HostPolicy(bound, hosts=frozenset({allowed})).accepts_host(host)
 
 
@@ -287,7 +287,7 @@ def test_an_allowed_host_is_answered(bound: Address, allowed: str, host: str) ->
         ("skills.example:8443", "skills.example:8444"),
     ],
 )
-def test_an_allowed_host_opens_the_door_to_no_other(bound: Address, allowed: str, host: str) -> None:
+def test_allowed_host_does_not_allow_other_hosts(bound: Address, allowed: str, host: str) -> None:
     assert not HostPolicy(bound, hosts=frozenset({allowed})).accepts_host(host)
 
 
@@ -346,7 +346,7 @@ def test_no_other_page_may_call_a_loopback_server(origin: str) -> None:
 
 
 @given(foreign_names)
-def test_the_page_of_no_domain_may_call_a_server_that_was_not_told_of_it(name: str) -> None:
+def test_pages_of_unknown_domains_may_not_call_a_server(name: str) -> None:
     for bound in (LOOPBACK, PUBLIC):
         for origin in (f"http://{name}", f"https://{name}", f"http://{name}:{bound.port}"):
             assert not HostPolicy(bound).accepts_origin(origin, "127.0.0.1:8765")
@@ -405,7 +405,7 @@ def test_the_pages_of_an_allowed_origin_may_call(bound: Address) -> None:
         "https://app.exampl",
     ],
 )
-def test_an_allowed_origin_opens_the_door_to_no_other(bound: Address, origin: str) -> None:
+def test_allowed_origin_does_not_allow_other_origins(bound: Address, origin: str) -> None:
     policy = HostPolicy(bound, origins=frozenset({"https://app.example"}))
     assert not policy.accepts_origin(origin, "127.0.0.1:8765")
 
@@ -445,7 +445,7 @@ def test_a_browser_extension_may_call_once_it_is_allowed(bound: Address, origin:
         "*",
     ],
 )
-def test_what_is_no_origin_cannot_be_allowed(text: str) -> None:
+def test_invalid_origin_cannot_be_allowed(text: str) -> None:
     with pytest.raises(InvalidValueError, match=r"`https://app\.example` or `chrome-extension://ID`"):
         check_origin(text)
 
@@ -458,5 +458,5 @@ def test_what_is_no_origin_cannot_be_allowed(text: str) -> None:
         (Address("localhost", 0), "localhost:0"),
     ],
 )
-def test_an_ipv6_host_stands_in_brackets_in_an_authority(address: Address, authority: str) -> None:
+def test_ipv6_host_is_bracketed_in_an_authority(address: Address, authority: str) -> None:
     assert address.authority == authority

@@ -56,7 +56,7 @@ def test_answers_to_everyone_stay_public() -> None:
     assert [each["result"]["cacheScope"] for each in given] == ["public"] * len(ASKED)
 
 
-def test_a_middleware_added_after_a_cached_answer_is_asked() -> None:
+def test_middleware_added_later_is_not_bypassed_by_the_cache() -> None:
     server = served()
 
     async def deny(_ctx: Any, _call_next: CallNext) -> HandlerResult:

@@ -66,7 +66,7 @@ def deep(levels: int) -> bytes:
     ],
     ids=lambda value: value[:40].decode("latin-1") if isinstance(value, bytes) else str(value),
 )
-def test_a_line_that_is_no_message_gets_an_error_and_the_next_request_works(
+def test_invalid_line_gets_an_error_and_the_next_works(
     wire: StdioPeer, line: bytes, code: int, identity: object
 ) -> None:
     wire.send_line(line)
@@ -76,7 +76,7 @@ def test_a_line_that_is_no_message_gets_an_error_and_the_next_request_works(
 
 
 @pytest.mark.parametrize("line", [b"", b"   ", b"\r", b"\t"])
-def test_empty_lines_are_passed_over(wire: StdioPeer, line: bytes) -> None:
+def test_empty_lines_are_ignored(wire: StdioPeer, line: bytes) -> None:
     wire.send_line(line)
     assert wire.result("skills/get", {"uri": "skill://outer/SKILL.md"})["skill"]
 
@@ -90,7 +90,7 @@ def test_empty_lines_are_passed_over(wire: StdioPeer, line: bytes) -> None:
         {"jsonrpc": "2.0", "method": "skills/list"},
     ],
 )
-def test_what_wants_no_answer_gets_none(wire: StdioPeer, message: dict[str, Any]) -> None:
+def test_notifications_and_responses_get_no_answer(wire: StdioPeer, message: dict[str, Any]) -> None:
     wire.send_line(json.dumps(message).encode())
     assert wire.result("skills/get", {"uri": "skill://outer/SKILL.md"})["skill"]
 
@@ -108,7 +108,7 @@ NOTIFIED = {
 
 
 @pytest.mark.parametrize(("method", "names"), NOTIFIED.items(), ids=NOTIFIED)
-def test_a_notification_with_any_parameters_is_passed_over(
+def test_notification_with_any_parameters_is_ignored(
     wire: StdioPeer, method: str, names: tuple[str, ...]
 ) -> None:
     wrong = [{name: value} for name in (*names, "_meta") for value in WRONG]
@@ -125,7 +125,7 @@ def test_deep_parameters_within_bounds_are_fine(wire: StdioPeer) -> None:
     assert wire.result("skills/list", {"extra": nested})["skills"]
 
 
-def test_an_unknown_method_is_named_as_such(wire: StdioPeer) -> None:
+def test_unknown_method_gets_method_not_found(wire: StdioPeer) -> None:
     assert wire.error("skills/delete", {"uri": "x"})["code"] == -32601
 
 
@@ -153,7 +153,7 @@ def test_reading_a_message_never_raises(line: bytes) -> None:
 
 
 @given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=12), st.data())
-def test_lines_come_out_as_they_went_in_however_they_are_cut(lines: list[bytes], data: st.DataObject) -> None:
+def test_lines_are_the_same_however_chunks_are_cut(lines: list[bytes], data: st.DataObject) -> None:
     stream = b"\n".join(lines)
     splitter = LineSplitter(limit=16)
     found: list[bytes | LineTooLongError] = []

@@ -64,19 +64,19 @@ async def stage(
         yield Stage(source, client, heard)
 
 
-async def test_another_description_is_told_once_to_each_list_that_shows_it(mode: str) -> None:
+async def test_changed_description_notifies_each_list_once(mode: str) -> None:
     async with stage(mode, ONE) as at:
         at.source.put(skill("one", "description: Another.\n", {"refs/a.md": b"a"}))
         assert await at.told() == ["prompts", "resources", ONE]
 
 
-async def test_the_tools_change_only_where_they_hold_the_list_of_skills(mode: str) -> None:
+async def test_tools_change_only_if_they_describe_skills(mode: str) -> None:
     async with stage(mode, options=ServeOptions(Channel.TOOL_DESCRIPTION)) as at:
         at.source.put(skill("one", "description: Another.\n"))
         assert await at.told() == ["prompts", "resources", "tools"]
 
 
-async def test_another_body_is_told_to_subscribers_alone(mode: str) -> None:
+async def test_changed_body_notifies_only_subscribers(mode: str) -> None:
     async with stage(mode, ONE, "skill://one/refs/a.md", "skill://one", "skill://one/refs") as at:
         at.source.put(skill("one", files={"refs/a.md": b"a"}, body="another\n"))
         assert await at.told() == ["skill://one", ONE]
@@ -84,13 +84,13 @@ async def test_another_body_is_told_to_subscribers_alone(mode: str) -> None:
         assert await at.told() == ["skill://one", "skill://one/refs", "skill://one/refs/a.md"]
 
 
-async def test_who_did_not_subscribe_hears_nothing_of_a_body(mode: str) -> None:
+async def test_changed_body_does_not_notify_other_clients(mode: str) -> None:
     async with stage(mode) as at:
         at.source.put(skill("one", files={"refs/a.md": b"a"}, body="another\n"))
         assert await at.told() == []
 
 
-async def test_a_skill_that_comes_or_goes_is_told_once(mode: str) -> None:
+async def test_added_or_removed_skill_notifies_once(mode: str) -> None:
     async with stage(mode) as at:
         at.source.put(skill("other"))
         assert await at.told() == ["prompts", "resources"]
@@ -98,7 +98,7 @@ async def test_a_skill_that_comes_or_goes_is_told_once(mode: str) -> None:
         assert await at.told() == ["prompts", "resources"]
 
 
-async def test_a_subscription_outlives_the_skill_that_it_is_for(mode: str) -> None:
+async def test_subscription_outlives_its_skill(mode: str) -> None:
     async with stage(mode, OTHER, skills=(skill("other"),)) as at:
         at.source.remove("other")
         assert OTHER in await at.told()
@@ -108,14 +108,14 @@ async def test_a_subscription_outlives_the_skill_that_it_is_for(mode: str) -> No
         assert await at.told() == [OTHER]
 
 
-async def test_what_no_person_may_start_is_not_in_the_list_of_prompts(mode: str) -> None:
+async def test_skills_not_for_people_do_not_change_prompts(mode: str) -> None:
     hidden = VisibilityPolicy({ONE: Override(user=False)})
     async with stage(mode, visibility=hidden) as at:
         at.source.put(skill("one", "description: Another.\n"))
         assert await at.told() == ["resources"]
 
 
-async def test_a_change_of_visibility_is_a_change_of_the_lists_that_it_hides_from(mode: str) -> None:
+async def test_changed_visibility_notifies_the_affected_lists(mode: str) -> None:
     async with stage(mode, options=ServeOptions(Channel.TOOL_DESCRIPTION)) as at:
         at.source.put(skill("one", "user-invocable: false\n"))
         assert "prompts" in await at.told()
@@ -123,13 +123,13 @@ async def test_a_change_of_visibility_is_a_change_of_the_lists_that_it_hides_fro
         assert await at.told() == ["tools"]
 
 
-async def test_a_name_that_is_shared_now_changes_the_prompts_of_both(mode: str) -> None:
+async def test_name_shared_by_two_skills_changes_the_prompts(mode: str) -> None:
     async with stage(mode) as at:
         at.source.put(skill("team/one", "user-invocable: false\n"))  # itself no prompt
         assert await at.told() == ["prompts", "resources"]
 
 
-async def test_problems_that_come_and_go_are_told(mode: str) -> None:
+async def test_new_and_fixed_problems_notify_clients(mode: str) -> None:
     uri = "skillwire://problems"
     async with stage(mode, uri) as at:
         at.source.put(MemorySkill("broken", {"SKILL.md": b"broken"}))
@@ -141,7 +141,7 @@ async def test_problems_that_come_and_go_are_told(mode: str) -> None:
         assert await at.told() == ["resources", uri]
 
 
-async def test_many_changes_at_once_are_told_together(mode: str) -> None:
+async def test_many_changes_are_notified_together(mode: str) -> None:
     async with stage(mode, ONE) as at:
         for number in range(500):
             at.source.put(skill(f"burst-{number}"))
@@ -149,13 +149,13 @@ async def test_many_changes_at_once_are_told_together(mode: str) -> None:
         assert await at.told() == ["prompts", "resources", ONE]
 
 
-async def test_a_change_that_changes_nothing_is_not_told(mode: str) -> None:
+async def test_rescan_without_differences_notifies_no_client(mode: str) -> None:
     async with stage(mode, ONE) as at:
         at.source.put(skill("one", files={"refs/a.md": b"a"}))
         assert await at.told() == []
 
 
-async def test_subscriptions_are_declared_on_both_eras(mode: str) -> None:
+async def test_subscriptions_are_declared_on_all_protocol_versions(mode: str) -> None:
     async with stage(mode) as at:
         declared = at.client.server_capabilities
         assert declared.resources is not None
@@ -177,7 +177,7 @@ def _request(kind: Any, uri: str) -> Any:
     return kind(params=params(uri=uri))
 
 
-async def test_what_was_unsubscribed_is_not_told_any_more() -> None:
+async def test_no_notification_after_unsubscribing() -> None:
     async with stage("legacy", ONE) as at:
         await at.client.session.send_request(_request(types.UnsubscribeRequest, ONE), types.EmptyResult)
         await at.client.session.send_request(_request(types.UnsubscribeRequest, ONE), types.EmptyResult)
@@ -185,7 +185,7 @@ async def test_what_was_unsubscribed_is_not_told_any_more() -> None:
         assert await at.told() == []
 
 
-async def test_what_is_not_served_cannot_be_subscribed_to() -> None:
+async def test_subscribing_to_an_unserved_uri_is_refused() -> None:
     async with stage("legacy") as at:
         with pytest.raises(MCPError, match="nothing is served at `skill://nobody/SKILL") as refused:
             await at.client.session.send_request(
@@ -215,7 +215,7 @@ async def test_a_client_that_leaves_is_forgotten() -> None:
         assert await at.told() == []
 
 
-async def test_two_clients_of_different_eras_hear_of_the_same_change() -> None:
+async def test_clients_of_different_versions_receive_the_same_change() -> None:
     source = MemorySource([skill("one")])
     library = Library([source])
     await library.load()

@@ -79,7 +79,7 @@ def same_answers(served: ServerPair, message: dict[str, Any], *, raw: bytes | No
     headers = headers_for(message)
     answer = comparable(served.posts_without.post(headers, line))
     for _ in range(2):
-        assert comparable(served.posts_with_lane.post(headers, line)) == answer
+        assert comparable(served.posts_with_cache.post(headers, line)) == answer
     return expected
 
 
@@ -101,7 +101,7 @@ def every_page(served: ServerPair) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 @pytest.mark.rule("S12")
-def test_every_page_every_entry_and_every_file_is_the_same_with_the_lane(served: ServerPair) -> None:
+def test_lists_entries_and_files_are_the_same_with_the_cache(served: ServerPair) -> None:
     before = served.response_cache.answered
     asked = 0
     for _, result in every_page(served):
@@ -224,7 +224,7 @@ def test_hostile_lines_get_the_same_answers(served: ServerPair, raw: bytes) -> N
     same_answers(served, {"method": "skills/list"}, raw=raw)
 
 
-def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: ServerPair) -> None:
+def test_last_of_two_ids_counts_on_every_request(served: ServerPair) -> None:
     rest = rb'"method":"skills/list","params":' + json.dumps({"_meta": envelope()}).encode()
     for first, last in ((1, 1), (1, 1), (7, 1), (7, 8)):
         for line in (
@@ -236,7 +236,7 @@ def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: ServerPai
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["dense", "spaced"])
-def test_a_request_is_known_again_wherever_its_id_stands(
+def test_repeated_request_is_recognised_wherever_its_id_is(
     served: ServerPair, separators: tuple[str, str]
 ) -> None:
     asked = modern("resources/read", uri="skill://odd/SKILL.md")
@@ -254,7 +254,7 @@ def test_a_request_is_known_again_wherever_its_id_stands(
             assert answer["id"] == identity
 
 
-def test_an_id_deeper_inside_is_not_the_id_of_the_request(served: ServerPair) -> None:
+def test_nested_id_is_not_the_id_of_the_request(served: ServerPair) -> None:
     for inside, identity in ((7, 1), (7, 2), (8, 1)):
         meta = {**envelope(), CAPABILITIES: {"experimental": {"a": {"id": inside}}}}
         for message in (
@@ -264,7 +264,7 @@ def test_an_id_deeper_inside_is_not_the_id_of_the_request(served: ServerPair) ->
             assert same_answers(served, message)["id"] == identity
 
 
-def test_lines_that_come_in_one_go_are_each_answered_once(served: ServerPair) -> None:
+def test_lines_in_one_chunk_are_each_answered_once(served: ServerPair) -> None:
     """Whether all of them are known, or some, and wherever the pipe cuts them."""
     uris = ["skill://odd/SKILL.md", "skill://outer/notes.md", "skill://outer/inner/help.md"]
     known = [json.dumps(modern("resources/read", each, uri=uri)).encode() for each, uri in enumerate(uris)]
@@ -286,9 +286,7 @@ def test_lines_that_come_in_one_go_are_each_answered_once(served: ServerPair) ->
 @pytest.mark.parametrize(
     "names", [("jsonrpc", "id", "method", "params"), ("method", "params", "jsonrpc", "id")]
 )
-def test_a_line_that_is_not_quite_one_that_is_known_is_no_request(
-    served: ServerPair, names: tuple[str, ...]
-) -> None:
+def test_line_similar_to_a_known_one_is_not_answered(served: ServerPair, names: tuple[str, ...]) -> None:
     asked = modern("resources/read", 12, uri="skill://odd/SKILL.md")
     line = json.dumps({name: asked[name] for name in names}, separators=(",", ":")).encode()
     for _ in range(3):
@@ -306,7 +304,7 @@ def test_a_line_that_is_not_quite_one_that_is_known_is_no_request(
         assert "error" in served.with_cache.ask(wrong)
 
 
-def test_of_lines_that_come_in_one_go_only_the_changed_file_is_read_anew(tmp_path: Path) -> None:
+def test_only_changed_files_are_read_again_within_a_chunk(tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "notes", {name: name for name in ("a.md", "b.md", "c.md")})
     lines = [
         json.dumps(modern("resources/read", each, uri=f"skill://notes/{name}.md")).encode()
@@ -322,7 +320,7 @@ def test_of_lines_that_come_in_one_go_only_the_changed_file_is_read_anew(tmp_pat
         assert texts == ["a.md", "other words", "c.md"]
 
 
-def test_a_client_that_reads_nothing_is_given_little(served: ServerPair) -> None:
+def test_answers_stop_if_the_client_does_not_read(served: ServerPair) -> None:
     """However much it asks for in one go: what is unread has to be kept for it."""
     large = modern("resources/read", uri="skill://acme/refunds/large.txt")
     for identity in range(3):  # made, made and kept, kept
@@ -366,7 +364,7 @@ def test_every_header_gets_the_same_answer(
     names = {name for name, _ in changed}
     headers = [*(each for each in headers_for(message) if each[0] not in names), *changed]
     body = json.dumps(message).encode()
-    answers = [posts.post(headers, body) for posts in (served.posts_with_lane, served.posts_without)]
+    answers = [posts.post(headers, body) for posts in (served.posts_with_cache, served.posts_without)]
     assert comparable(answers[0]) == comparable(answers[1])
 
 
@@ -377,7 +375,7 @@ def test_every_missing_header_gets_the_same_answer(served: ServerPair, missing: 
     message = modern("resources/read", uri="skill://odd/SKILL.md")
     headers = [each for each in headers_for(message) if each[0] != missing.encode()]
     body = json.dumps(message).encode()
-    answers = [posts.post(headers, body) for posts in (served.posts_with_lane, served.posts_without)]
+    answers = [posts.post(headers, body) for posts in (served.posts_with_cache, served.posts_without)]
     assert comparable(answers[0]) == comparable(answers[1])
 
 
@@ -434,11 +432,11 @@ def _is_answered(message: dict[str, Any]) -> bool:
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(message=requests().filter(_is_answered))
-def test_whatever_is_asked_the_answers_are_the_same(served: ServerPair, message: dict[str, Any]) -> None:
+def test_random_requests_get_the_same_answers(served: ServerPair, message: dict[str, Any]) -> None:
     line = json.dumps(message).encode()
     assert served.with_cache.ask(line) == served.without.ask(line)
     headers = headers_for(message)
-    answers = [posts.post(headers, line) for posts in (served.posts_with_lane, served.posts_without)]
+    answers = [posts.post(headers, line) for posts in (served.posts_with_cache, served.posts_without)]
     assert comparable(answers[0]) == comparable(answers[1])
 
 
@@ -467,7 +465,7 @@ def test_earlier_versions_get_the_same_answers_once_the_handshake_is_done(tree: 
         assert served.response_cache.answered >= 12
 
 
-def test_a_connection_that_the_lane_opened_stays_one_of_its_era(tree: Path) -> None:
+def test_connection_keeps_the_protocol_version_of_a_cached_request(tree: Path) -> None:
     client = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": client}
     bare = {"jsonrpc": "2.0", "id": 8, "method": "tools/list"}
@@ -478,7 +476,7 @@ def test_a_connection_that_the_lane_opened_stays_one_of_its_era(tree: Path) -> N
         assert served.response_cache.answered == 2
 
 
-def test_what_is_sent_along_with_the_handshake_waits_for_it(tree: Path) -> None:
+def test_requests_sent_with_the_handshake_wait_for_it(tree: Path) -> None:
     client = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}
     lines = [hello, modern("skills/list", 1), {"jsonrpc": "2.0", "id": 2, "method": "skills/list"}]
@@ -493,7 +491,7 @@ def test_what_is_sent_along_with_the_handshake_waits_for_it(tree: Path) -> None:
 
 
 @pytest.mark.rule("S19")
-def test_an_edit_is_seen_at_once_and_bytes_and_entry_agree(tmp_path: Path) -> None:
+def test_edit_is_served_at_once_with_matching_digest(tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "notes", {"a.md": "first\n"})
     uri = "skill://notes/a.md"
 
@@ -520,7 +518,7 @@ def test_an_edit_is_seen_at_once_and_bytes_and_entry_agree(tmp_path: Path) -> No
             assert answers(served)[0] == swapped
 
 
-def test_a_file_that_was_just_written_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recently_written_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", 3600 * SECOND)
     skill = write_skill(tmp_path, "notes", {"a.md": "first"})
     read = json.dumps(modern("resources/read", uri="skill://notes/a.md")).encode()
@@ -531,7 +529,7 @@ def test_a_file_that_was_just_written_is_read_anew(tmp_path: Path, monkeypatch: 
         assert served.response_cache.answered == 0
 
 
-def test_a_skill_that_is_gone_is_not_answered_from_memory(tmp_path: Path) -> None:
+def test_removed_skill_is_not_answered_from_the_cache(tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "notes", {"a.md": "first"})
     read = json.dumps(modern("resources/read", uri="skill://notes/a.md")).encode()
     with both(tmp_path) as served:
@@ -543,7 +541,7 @@ def test_a_skill_that_is_gone_is_not_answered_from_memory(tmp_path: Path) -> Non
         assert served.with_cache.ask(read) == served.without.ask(read)
 
 
-def test_what_is_asked_once_is_not_kept_and_pushes_nothing_out(tree: Path) -> None:
+def test_request_made_once_is_not_cached_and_evicts_nothing(tree: Path) -> None:
     with both(tree) as served:
         often = json.dumps(modern("resources/read", uri="skill://odd/SKILL.md")).encode()
         assert served.with_cache.ask(often) == served.with_cache.ask(often)
@@ -555,7 +553,7 @@ def test_what_is_asked_once_is_not_kept_and_pushes_nothing_out(tree: Path) -> No
         assert served.response_cache.cached_bytes > cached_bytes
 
 
-def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
+def test_cache_stays_within_its_budget(tree: Path) -> None:
     with both(tree, budget=60_000) as served:
         for _ in range(2):
             for _, result in every_page(served):
@@ -564,7 +562,7 @@ def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
         assert 0 <= served.response_cache.cached_bytes <= 60_000
 
 
-def test_what_the_contract_adds_to_a_read_is_there_with_the_lane(tree: Path) -> None:
+def test_contract_metadata_is_in_cached_reads(tree: Path) -> None:
     with both(tree, ServeOptions(additions=[ContractOptions(tolerant=True)])) as served:
         for uri in ("skill://odd/SKILL.md", "skill://many/skill-000/SKILL.md"):
             same_answers(served, modern("resources/read", uri=uri))
@@ -611,6 +609,6 @@ async def test_an_answer_for_one_client_is_left_to_the_sdk(*, is_modern: bool) -
         (Answer({}, live=True, private=True), Freshness(0, private=True)),
     ],
 )
-def test_an_answer_narrows_what_its_server_allows(answer: Answer, expected: Freshness) -> None:
+def test_answer_can_only_restrict_the_freshness_of_the_server(answer: Answer, expected: Freshness) -> None:
     assert answer.freshness(Freshness(7)) == expected
     assert answer.freshness(Freshness(7, private=True)) == replace(expected, private=True)

@@ -41,7 +41,7 @@ class Broken(Feature):
 
 
 @pytest.mark.rule("S20")
-async def test_instructions_may_point_at_skills(tmp_path: Path, mode: Any) -> None:
+async def test_instructions_may_name_skill_uris(tmp_path: Path, mode: Any) -> None:
     text = "Start with skill://one/SKILL.md"
     async with Client(skills_server(await library(tmp_path), instructions=text), mode=mode) as client:
         assert client.instructions is not None
@@ -50,7 +50,7 @@ async def test_instructions_may_point_at_skills(tmp_path: Path, mode: Any) -> No
 
 
 @pytest.mark.rule("S1")
-async def test_only_what_is_there_is_declared(tmp_path: Path, mode: Any) -> None:
+async def test_only_existing_features_are_declared(tmp_path: Path, mode: Any) -> None:
     skills = await library(tmp_path)
     server = build_server([ExtensionFeature(skills), ResourcesFeature(skills)], name="x", version="1")
     async with Client(server, mode=mode) as client:
@@ -60,7 +60,7 @@ async def test_only_what_is_there_is_declared(tmp_path: Path, mode: Any) -> None
         assert client.server_capabilities.prompts is None
 
 
-async def test_two_surfaces_that_answer_one_method_are_refused_by_name(tmp_path: Path, mode: Any) -> None:
+async def test_two_features_with_the_same_method_are_refused(tmp_path: Path, mode: Any) -> None:
     del mode
     skills = await library(tmp_path)
     with pytest.raises(ConflictError, match="`resources/list` is answered by both `resources` and `broken`"):
@@ -68,7 +68,7 @@ async def test_two_surfaces_that_answer_one_method_are_refused_by_name(tmp_path:
 
 
 @pytest.mark.rule("S14")
-async def test_an_unforeseen_failure_is_internal_and_keeps_its_words_to_itself(
+async def test_unexpected_error_does_not_leak_its_message(
     mode: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Client(build_server([Broken()], name="x", version="1"), mode=mode) as client:
@@ -80,9 +80,7 @@ async def test_an_unforeseen_failure_is_internal_and_keeps_its_words_to_itself(
 
 
 @pytest.mark.rule("S14", "S19")
-async def test_bytes_that_never_match_are_an_internal_error_that_says_what_to_do(
-    tmp_path: Path, mode: Any
-) -> None:
+async def test_bytes_that_never_match_are_an_internal_error(tmp_path: Path, mode: Any) -> None:
     async def lie(content: bytes) -> bytes:
         return content + b"!"
 

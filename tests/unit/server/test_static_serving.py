@@ -47,7 +47,7 @@ async def test_no_list_is_declared_to_change(root: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_contents_follow_the_disk_and_what_is_offered_does_not(root: Path, mode: str) -> None:
+async def test_contents_change_but_offered_skills_do_not(root: Path, mode: str) -> None:
     async with frozen(root, mode) as (client, heard):
         tools = (await client.list_tools()).tools[0].description
         write(root, {"one/SKILL.md": skill_md("one", "Another.", body="new body\n"), "one/policy.md": "new"})
@@ -69,14 +69,14 @@ async def test_contents_follow_the_disk_and_what_is_offered_does_not(root: Path,
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_only_what_somebody_subscribed_to_is_watched(root: Path, mode: str) -> None:
+async def test_only_subscribed_skills_are_watched(root: Path, mode: str) -> None:
     async with frozen(root, mode, POLICY) as (_, heard):
         write(root, {"two/SKILL.md": skill_md("two", body="nobody asked\n"), "one/policy.md": "new"})
         await heard.until(POLICY)
         assert set(heard.all) == {POLICY}
 
 
-async def test_a_skill_that_is_gone_stays_listed_and_cannot_be_read(root: Path) -> None:
+async def test_removed_skill_stays_listed_and_cannot_be_read(root: Path) -> None:
     async with frozen(root, "auto") as (client, _):
         (root / "one/SKILL.md").rename(root / "SKILL.gone")
         result = await client.call_tool("load-skill", {"name": "one"})
@@ -85,26 +85,26 @@ async def test_a_skill_that_is_gone_stays_listed_and_cannot_be_read(root: Path) 
         assert text_of(await client.call_tool("load-skill", {"name": "two"})).encode() == skill_md("two")
 
 
-def test_a_missing_folder_is_wrong_usage_when_nothing_is_waited_for(tmp_path: Path) -> None:
+def test_missing_folder_is_a_usage_error_with_static(tmp_path: Path) -> None:
     with StdioPeer("2025-11-25", skillwire("serve", tmp_path / "none", "--static")) as peer:
         assert peer.process.wait(timeout=60) == 2
         peer._err_thread.join(timeout=60)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         assert "does not exist" in peer.stderr()
 
 
-def test_answers_may_be_kept_for_an_hour(root: Path) -> None:
+def test_answers_may_be_cached_for_an_hour(root: Path) -> None:
     with StdioPeer("2026-07-28", skillwire("serve", root, "--static")) as peer:
         assert peer.result("skills/list")["ttlMs"] == 3_600_000
 
 
-async def test_a_server_that_is_frozen_ends_like_any_other(root: Path) -> None:
+async def test_frozen_server_stops_normally(root: Path) -> None:
     with anyio.fail_after(30):
         async with frozen(root, "legacy", ONE):
             pass
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_skill_that_broke_is_still_watched_by_its_subscribers(root: Path, mode: str) -> None:
+async def test_broken_skill_is_still_watched_for_subscribers(root: Path, mode: str) -> None:
     async with frozen(root, mode, POLICY, ONE) as (_, heard):
         write(root, {"one/SKILL.md": "broken", "one/policy.md": "new"})
         await heard.until(POLICY)

@@ -1,1 +1,1 @@
-"""Skills inside a server that somebody has already, in one line."""
+"""Attach skills to an existing MCP server."""

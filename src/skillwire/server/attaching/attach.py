@@ -31,9 +31,9 @@ def attach_to(
     options: ServeOptions,
     bus: SubscriptionBus | None = None,
 ) -> None:
-    """Serve a library from a server of the SDK or of FastMCP, too.
+    """Serve a library from an existing server of the SDK or of FastMCP.
 
-    Raises `InvalidValueError` for anything else, and `ConflictError` if it serves skills already.
+    Raises `InvalidValueError` for any other object, and `ConflictError` if the server already has skills.
     """
     if (lowlevel := _lowlevel(server)) is not None:
         Attached(lowlevel, library, prompts, options, bus)
@@ -42,12 +42,12 @@ def attach_to(
         provider.attach_to_fastmcp(server, library, prompts, options)
     else:
         fix = "attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`"
-        rule = "is nothing that skills can be attached to"
+        rule = "is not a server that skills can be attached to"
         raise InvalidValueError("the value", repr(server), rule, fix)
 
 
 class Attached:
-    """One server, and the skills that it serves from now on."""
+    """Adds skills to one server of the SDK. Its own handlers keep working."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class Attached:
         self._features = all_features(library, options, prompts)
         self._extensions = all_extensions(self._features)
         if taken := self._extensions.keys() & server.extensions.keys():
-            raise ConflictError(f"the server declares `{min(taken)}` already; {ATTACH_ONCE_HINT}")
+            raise ConflictError(f"the server already declares `{min(taken)}`; {ATTACH_ONCE_HINT}")
         self._taken = TakenNames()
         show_taken_names(self._features, self._taken)
         self._merger = Merger(self._features, PRIVATE, self._taken)
         self._notifier = ChangeNotifier(library, self._features, bus or _bus_of(server))
-        self._taken.on_change = self._tell_of_problems
+        self._taken.on_change = self._notify_of_problems
         self._theirs: dict[str, OriginalHandler] = {}
         self._ours: dict[str, Handler] = {}
         self.install()
@@ -75,7 +75,7 @@ class Attached:
         server.lifespan = self._wrap_lifespan(server.lifespan)
 
     def install(self) -> None:
-        """Put our handlers before those that the server has now."""
+        """Replace the server's current handlers with ours, which call the originals."""
         methods = all_methods(self._features)
         for method in (*methods, SUBSCRIBE, UNSUBSCRIBE, LISTEN):
             entry = self._server.get_request_handler(method)
@@ -97,15 +97,15 @@ class Attached:
     def _wrap_lifespan(
         self, lifespan: Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
     ) -> Callable[[Server[Any]], AbstractAsyncContextManager[Any]]:
-        """Return the server's lifespan with ours around it."""
+        """Return the server's lifespan, wrapped in ours."""
 
         @asynccontextmanager
-        async def lasting(server: Server[Any]) -> AsyncGenerator[Any]:
-            self.install()  # its author may have registered handlers since
+        async def wrapped(server: Server[Any]) -> AsyncGenerator[Any]:
+            self.install()  # handlers may have been registered after the skills were attached
             async with self._notifier.running(), lifespan(server) as state:
                 yield state
 
-        return lasting
+        return wrapped
 
     async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> Any:
         theirs = self._theirs.get(SUBSCRIBE)
@@ -124,7 +124,7 @@ class Attached:
         return await self._notifier.listen(context, params, None if theirs is None else theirs.entry.handler)
 
     async def _complete_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Add to what a new client is told: what we declare, and what the SDK leaves out (S1)."""
+        """Add our capabilities and instructions, and capabilities the SDK omits, to the handshake (S1)."""
         result = await call_next(ctx)
         if ctx.method == "notifications/initialized":
             self._notifier.register_client(ctx)
@@ -132,7 +132,7 @@ class Attached:
             return result
         capabilities = result["capabilities"]
         if ctx.method == "initialize":
-            # The options may have been made before there were skills; and the SDK drops extensions here.
+            # The server's options may be older than the skills, and the SDK omits extensions here.
             declared = self._server.get_capabilities().model_dump(by_alias=True, exclude_none=True)
             for key, value in declared.items():
                 capabilities.setdefault(key, value)
@@ -148,31 +148,31 @@ class Attached:
             result["instructions"] = text
         return result
 
-    def _tell_of_problems(self) -> None:
+    def _notify_of_problems(self) -> None:
         problems_changed(self._features, self._notifier)
 
 
 def _bus_of(server: Server[Any]) -> SubscriptionBus | None:
-    """Return what carries a server's own events, so that a client that listens hears of both."""
+    """Return the bus of a server's own events, if it has one. One stream then carries its events and ours."""
     entry = server.get_request_handler(LISTEN)
     if entry is None:
         return None
     if not isinstance(entry.handler, ListenHandler):
-        rule = "is answered by the server in its own way, and clients would not hear of changed skills"
-        fix = "hand over what its events are published on: `attach(server, skills, bus=bus)`"
+        rule = "is answered by the server in its own way, so clients would not be notified of changed skills"
+        fix = "pass the bus that its events are published on: `attach(server, skills, bus=bus)`"
         raise InvalidValueError("the method", LISTEN, rule, fix)
-    # The SDK has no public way from its handler to the bus that it was made with.
+    # The SDK has no public way from its handler to the bus.
     return entry.handler._bus  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def _lowlevel(server: object) -> Server[Any] | None:
-    """Return a server of the official SDK, or the one inside an `MCPServer`, which has no public name."""
+    """Return the low-level SDK server: `server` itself, or the one inside an `MCPServer`; None if neither."""
     candidates: list[object] = [server, getattr(server, "_lowlevel_server", None)]
     return next((cast("Server[Any]", each) for each in candidates if isinstance(each, Server)), None)
 
 
 def _is_fastmcp(server: object) -> bool:
-    """Whether it is one, without loading a package that few have."""
+    """Return whether `server` is a `FastMCP`, without importing FastMCP, which may not be installed."""
     return any(
         f"{kind.__module__}.{kind.__name__}" == "fastmcp.server.server.FastMCP"
         for kind in type(server).__mro__

@@ -26,16 +26,16 @@ from skillwire.server.attaching.taken import SKILL_TOOLS, TakenNames
 from skillwire.server.build import Context, Handler, respond
 
 _MAX_PAGES = 1000
-"""Pages of somebody's list that are looked through for a name."""
+"""Maximum pages of the server's list that are searched for names."""
 LISTED_BY = {PROMPTS_GET: PROMPTS_LIST, TOOLS_CALL: TOOLS_LIST}
-"""What is asked for by a name, and the list with the names."""
-_ASKED_BY_NAME = {listed: asked for asked, listed in LISTED_BY.items()}
+"""Methods that take a name, and the method that lists the names."""
+_ITEM_METHODS = {listed: method for method, listed in LISTED_BY.items()}
 ATTACH_ONCE_HINT = "attach all skills in one call, as in `attach(server, these, those)`"
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list that both have: where its items stand, and what tells two of them apart."""
+    """A list that both have: the member with its items, and the member that identifies an item."""
 
     items: str
     key: str
@@ -51,7 +51,7 @@ LISTS = {
 
 @dataclass(frozen=True, slots=True)
 class OriginalHandler:
-    """What a server answered to a method before the skills came."""
+    """The server's own handler of a method, from before skills were attached."""
 
     entry: HandlerEntry[Any]
 
@@ -64,26 +64,26 @@ class OriginalHandler:
 
 
 class Merger:
-    """Makes one handler of two. What the server had keeps working: its names come before ours."""
+    """Combines the server's handlers with ours. The server's own names take precedence."""
 
     def __init__(self, features: Iterable[Feature], freshness: Freshness, taken: TakenNames) -> None:
-        """`taken` is told the names that both have."""
+        """`taken` records the names that both have."""
         self._features = tuple(features)
         self._freshness = freshness
         self._taken = taken
 
     def handler(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
-        """Return what answers `method`, of which the server has its own handler in `theirs`."""
+        """Return the combined handler of `method`. `theirs` must have the server's own handler of it."""
         if method in LISTS:
             return self._list(method, ours, theirs[method])
         if method in LISTED_BY:
             return self._named(method, ours, theirs)
         if method in {RESOURCES_READ, COMPLETE}:
             return self._one(method, ours, theirs[method])
-        raise ConflictError(f"the server answers `{method}` already; take that out, or attach no skills")
+        raise ConflictError(f"the server already answers `{method}`; remove its handler, or attach no skills")
 
     def _list(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
-        """Their pages, and ours behind the last of them: a client that asks for one page gets both."""
+        """Return a handler that lists their pages first, and ours from their last page on."""
         listing = LISTS[method]
 
         async def handle(context: Context, _params: object) -> Any:
@@ -95,7 +95,7 @@ class Merger:
                 if not _is_page(answer, listing):
                     return answer
                 before = answer
-            if method == RESOURCES_LIST:  # a skill's file is the skill's, whoever else lists it
+            if method == RESOURCES_LIST:  # a file of a skill is listed by us only
                 theirs_alone = (each for each in before[listing.items] if not self._claims_resource(each))
                 before[listing.items] = list(theirs_alone)
             if before.get("nextCursor") is not None:
@@ -116,7 +116,7 @@ class Merger:
         return handle
 
     def _named(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
-        """Ours, unless the server lists something of that name."""
+        """Return a handler that uses ours, unless the server itself lists the name."""
         list_method = LISTED_BY[method]
         listing, listed = LISTS[list_method], theirs.get(list_method)
 
@@ -132,25 +132,31 @@ class Merger:
         return handle
 
     async def has_skill_tools(self, theirs: Mapping[str, OriginalHandler], context: Context) -> bool:
-        """Whether the tools that load skills are ours. Notes every name that the server has itself."""
+        """Return whether the tools that load skills are ours.
+
+        Records every name that the server has itself.
+        """
         left_out: set[str] = set()
-        for method in _ASKED_BY_NAME:
+        for method in _ITEM_METHODS:
             if method in theirs:
-                with suppress(Exception):  # whoever asks for the list is told what is wrong with it
+                with suppress(Exception):  # a client that requests the list gets the error
                     names = await self._left_out(method, theirs[method], context)
                     left_out |= names if method == TOOLS_LIST else set()
         return left_out.isdisjoint(SKILL_TOOLS)
 
     async def _left_out(self, method: str, theirs: OriginalHandler, context: Context) -> set[str]:
-        """Return the names in a list of theirs under which nothing of ours is offered."""
+        """Return the names for which nothing of ours is offered, because the server lists them."""
         names = await _names(theirs, LISTS[method], context)
-        if (asked := _ASKED_BY_NAME.get(method)) is None:
+        if (item_method := _ITEM_METHODS.get(method)) is None:
             return names
-        taken = {name for name in names if self._is_claimed(asked, Call({"name": name}))}
+        taken = {name for name in names if self._is_claimed(item_method, Call({"name": name}))}
         return names | self._taken.note(method, taken)
 
     def _one(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
-        """Ours if it is surely ours; else theirs, and ours behind that: a pattern may fit what is theirs."""
+        """Return a handler that uses ours for what is certainly ours; else theirs, with ours as a fallback.
+
+        A template of ours may match a URI of theirs.
+        """
 
         async def handle(context: Context, _params: object) -> Any:
             params = context.params or {}
@@ -166,12 +172,12 @@ class Merger:
         return handle
 
     def _is_of_their_prompt(self, method: str, params: Mapping[str, Any]) -> bool:
-        """Whether completions are asked for a prompt whose name is the server's own."""
-        named = params.get("ref")
+        """Return whether a completion is requested for a prompt whose name is the server's own."""
+        reference = params.get("ref")
         return (
             method == COMPLETE
-            and isinstance(named, Mapping)
-            and self._taken.has(PROMPTS_LIST, cast("Mapping[str, Any]", named).get("name"))
+            and isinstance(reference, Mapping)
+            and self._taken.has(PROMPTS_LIST, cast("Mapping[str, Any]", reference).get("name"))
         )
 
     def _is_claimed(self, method: str, call: Call) -> bool:
@@ -185,7 +191,7 @@ class Merger:
 
 
 async def _names(theirs: OriginalHandler, listing: Listing, context: Context) -> set[str]:
-    """Return every name in somebody's list. A server that repeats a cursor has no more to say."""
+    """Return every name in a list of the server. Stops at a repeated cursor."""
     names: set[str] = set()
     cursors: set[str] = set()
     cursor: str | None = None
@@ -202,15 +208,15 @@ async def _names(theirs: OriginalHandler, listing: Listing, context: Context) ->
 
 
 def _is_page(result: Any, listing: Listing) -> TypeGuard[dict[str, Any]]:
-    """Whether an answer is a page of a list, and not something else that a server may say."""
+    """Return whether a result is a page of the list."""
     return isinstance(result, dict) and listing.items in result
 
 
 def _merge_freshness(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how long and by whom a merged answer may be kept: no longer and by no more than either part."""
-    careful: dict[str, Any] = {}
+    """Return the caching fields of a merged answer: the stricter of both parts."""
+    merged: dict[str, Any] = {}
     if "ttlMs" in after and "ttlMs" in before:
-        careful["ttlMs"] = min(before["ttlMs"], after["ttlMs"])
+        merged["ttlMs"] = min(before["ttlMs"], after["ttlMs"])
     if "private" in (before.get("cacheScope"), after.get("cacheScope")):
-        careful["cacheScope"] = "private"
-    return careful
+        merged["cacheScope"] = "private"
+    return merged

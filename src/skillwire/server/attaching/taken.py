@@ -1,4 +1,4 @@
-"""Names that an existing server has itself: its own win, and a problem says what is not offered."""
+"""Tool and prompt names that an existing server already has. Its own win, and a problem reports ours."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -17,31 +17,31 @@ from skillwire.server.notifications import ChangeNotifier
 _log = logging.getLogger(__name__)
 
 _KINDS = {TOOLS_LIST: "tool", PROMPTS_LIST: "prompt"}
-"""What has a name that somebody else may have, by the list that it is in."""
+"""The kinds of names that can conflict, by the method that lists them."""
 SKILL_TOOLS = frozenset({LOAD_SKILL, SKILL_RESOURCE})
-"""Tools that refer to each other: a model that has one of them needs the other."""
+"""Tools that refer to each other: a model needs both or neither."""
 
 
 class TakenNames:
-    """The names of ours that the server has, too, as far as requests have shown."""
+    """Our names that the server already has, as far as requests have shown."""
 
     def __init__(self) -> None:
         self._taken: dict[str, set[str]] = {method: set() for method in _KINDS}
         self._problems: tuple[Problem, ...] = ()
         self.on_change: Callable[[], None] = lambda: None
-        """Called when another name turns out to be taken."""
+        """Called when a further name turns out to be taken."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is not offered, and what to do about it."""
+        """One problem for each taken name, with what to do about it."""
         return self._problems
 
     def has(self, method: str, name: object) -> bool:
-        """Whether `name` is the server's own in the list of `method`."""
+        """Return whether `name` is known to be the server's own in the list of `method`."""
         return name in self._taken[method]
 
     def note(self, method: str, taken: AbstractSet[str]) -> AbstractSet[str]:
-        """Remember names of ours that the server lists. Return all of ours that are not offered then."""
+        """Record our names that the server also lists. Return all names of ours that are not offered."""
         if new := taken - self._taken[method]:
             for name in sorted(new):
                 _log.warning("%s", _message(method, name))
@@ -56,7 +56,7 @@ class TakenNames:
 def _message(method: str, name: str) -> str:
     kind = _KINDS[method]
     both = kind == "tool" and name in SKILL_TOOLS
-    ours = f"`{LOAD_SKILL}` and `{SKILL_RESOURCE}` of the skills are" if both else "the one of the skills is"
+    ours = f"the skill tools `{LOAD_SKILL}` and `{SKILL_RESOURCE}` are" if both else f"the skill's {kind} is"
     return f"the server has its own {kind} {quoted(name)}; {ours} not offered"
 
 
@@ -66,7 +66,7 @@ def _problem(method: str, name: str) -> Problem:
 
 
 class _HostProblems(ProblemsDocument):
-    """The problems of the skills, and those that they have with the server they are attached to."""
+    """The problems of the skills, and of names taken by the server that they are attached to."""
 
     def __init__(self, of_skills: ProblemsDocument, taken: TakenNames) -> None:
         self.description = of_skills.description
@@ -77,21 +77,21 @@ class _HostProblems(ProblemsDocument):
 
 
 def show_taken_names(features: Sequence[Feature], taken: TakenNames) -> None:
-    """Have the document of problems show which names are taken."""
+    """Add taken names to the document of problems."""
     for feature in features:
         if isinstance(feature, ResourcesFeature):
             document = feature.documents[ProblemsDocument.uri]
-            assert isinstance(document, ProblemsDocument), "it is the document of that address"
+            assert isinstance(document, ProblemsDocument), "the URI belongs to the document of problems"
             feature.documents[ProblemsDocument.uri] = _HostProblems(document, taken)
 
 
 def without_tools(features: Sequence[Feature]) -> list[Feature]:
-    """Return the features with instructions that name no tool: the tools of that name are not ours."""
+    """Return the features with instructions that name no tools, for servers with tools of those names."""
     return [each.without_tools() if isinstance(each, InstructionsFeature) else each for each in features]
 
 
 def problems_changed(features: Sequence[Feature], notifier: ChangeNotifier) -> None:
-    """Have clients told that the document of problems shows something else."""
+    """Notify clients that the document of problems has changed."""
     for feature in features:
         if isinstance(feature, ResourcesFeature):
             feature.documents_changed()

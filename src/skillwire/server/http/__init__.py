@@ -1,1 +1,1 @@
-"""An MCP server over streamable HTTP: `/mcp`, `/healthz`, and the guards around them."""
+"""Serve MCP over streamable HTTP: `/mcp`, `/healthz`, and the guards around them."""

@@ -1,4 +1,4 @@
-"""Where an HTTP server listens, which `Host` and `Origin` it accepts, and binding its port."""
+"""Listening addresses of an HTTP server, the `Host` and `Origin` headers it accepts, and binding its port."""
 
 import errno
 import ipaddress
@@ -11,29 +11,29 @@ from typing import Self
 from skillwire.errors import InvalidValueError, UsageError
 
 _MAX_PORT = 65535
-# A host as a header may spell it. Stricter than URL parsers, which forgive what an attacker needs forgiven.
+# A host in a header. Stricter than URL parsers, whose tolerance an attacker could use.
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9._-]+)"
 _AUTHORITY = re.compile(rf"{_HOST}(?::(?P<port>[0-9]{{1,5}}))?", re.ASCII)
 _ORIGIN = re.compile(r"https?://(?P<authority>[^/]+)", re.ASCII)
 _UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _EXTENSION = re.compile(rf"chrome-extension://[a-p]{{32}}|(?:moz|safari-web)-extension://{_UUID}", re.ASCII)
-"""The origin of a browser extension. Its id is no host: it has no port, and its case matters."""
+"""The origin of a browser extension. Its id is not a host name: it has no port, and is case-sensitive."""
 _OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 """On Windows, `SO_REUSEADDR` would let any other program take the same port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host and a port to bind. Port 0 lets the system choose."""
+    """A host and a port to listen on. Port 0 lets the system choose a free port."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `[HOST:]PORT`; an IPv6 host stands in brackets. Raises `InvalidValueError`."""
-        spelled = text if ":" in text else f":{text}"
-        match _authority(f"127.0.0.1{spelled}" if spelled.startswith(":") else spelled):
+        """Parse `[HOST:]PORT`, with an IPv6 host in brackets. Raises `InvalidValueError`."""
+        authority = text if ":" in text else f":{text}"
+        match _authority(f"127.0.0.1{authority}" if authority.startswith(":") else authority):
             case (host, int(port)):
                 return cls(host, port)
             case _:
@@ -52,13 +52,13 @@ class Address:
 class HostPolicy:
     """Which `Host` and `Origin` headers are accepted.
 
-    A web page anywhere can make a browser send requests here. It cannot choose these two headers: a
-    name that was rebound to this machine shows in `Host`, and the page itself in `Origin`.
+    Any web page can make a browser send requests to this server, but it cannot choose these two headers.
+    `Host` reveals a name that was rebound to this machine, and `Origin` reveals the page.
     """
 
     bound: Address
     hosts: frozenset[str] = frozenset()
-    """Further names that this server is reached by; one with a port only on that port."""
+    """Further host names of this server. A name with a port is accepted only on that port."""
     origins: frozenset[str] = frozenset()
     """Further origins whose pages may call this server."""
 
@@ -70,37 +70,37 @@ class HostPolicy:
             return True
         if self.bound.is_loopback:
             return _is_loopback(host)
-        # On a public bind a name must be known; an IP address cannot have been rebound.
+        # On a public address, a name must be known. An IP address cannot have been rebound.
         return host == self.bound.host.lower() or _is_ip(host)
 
     def accepts_origin(self, header: str | None, host_header: str | None) -> bool:
         if header is None or header in self.origins:
             return True
-        spelled = _ORIGIN.fullmatch(header)
-        if spelled is None or (found := _authority(spelled["authority"])) is None:
+        parsed = _ORIGIN.fullmatch(header)
+        if parsed is None or (found := _authority(parsed["authority"])) is None:
             return False
         if self.bound.is_loopback:
             return _is_loopback(found[0])
-        return spelled["authority"].lower() == (host_header or "").lower()
+        return parsed["authority"].lower() == (host_header or "").lower()
 
 
 def check_host(text: str) -> str:
-    """Return a name for `HostPolicy.hosts`. Raises `InvalidValueError`."""
+    """Check a name for `HostPolicy.hosts` and return it. Raises `InvalidValueError`."""
     if _authority(text) is None:
         raise InvalidValueError("host", text, "a name or an address, such as `skills.example`")
     return text
 
 
 def check_origin(text: str) -> str:
-    """Return an origin for `HostPolicy.origins`: of a web site or a browser extension.
+    """Check an origin of a web site or browser extension, and return it as `HostPolicy.origins` needs it.
 
     Raises `InvalidValueError`.
     """
     if _EXTENSION.fullmatch(extension := text.removesuffix("/")):
         return extension
     origin = text.lower().removesuffix("/")
-    spelled = _ORIGIN.fullmatch(origin)
-    if spelled is None or _authority(spelled["authority"]) is None:
+    parsed = _ORIGIN.fullmatch(origin)
+    if parsed is None or _authority(parsed["authority"]) is None:
         forms = "of the form `https://app.example` or `chrome-extension://ID`, without a path"
         raise InvalidValueError("origin", text, forms)
     return origin
@@ -108,12 +108,12 @@ def check_origin(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _authority(text: str) -> tuple[str, int | None] | None:
-    """Return the host without brackets, and the port if there is one; None if `text` is no authority."""
-    if (spelled := _AUTHORITY.fullmatch(text)) is None:
+    """Return the host without brackets, and the port or None; None if `text` is not `HOST[:PORT]`."""
+    if (parsed := _AUTHORITY.fullmatch(text)) is None:
         return None
-    host = spelled["host"].removeprefix("[").removesuffix("]")
-    port = None if spelled["port"] is None else int(spelled["port"])
-    if (host != spelled["host"] and not _is_ip(host)) or (port is not None and port > _MAX_PORT):
+    host = parsed["host"].removeprefix("[").removesuffix("]")
+    port = None if parsed["port"] is None else int(parsed["port"])
+    if (host != parsed["host"] and not _is_ip(host)) or (port is not None and port > _MAX_PORT):
         return None
     return host, port
 
@@ -138,7 +138,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def listen(address: Address) -> tuple[socket.socket, Address]:
-    """Bind `address`. Return the socket, and the address with its real port. Raises `UsageError`."""
+    """Listen on `address`. Return the socket, and the address with the actual port. Raises `UsageError`."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listening: socket.socket | None = None
     try:
@@ -156,5 +156,5 @@ def listen(address: Address) -> tuple[socket.socket, Address]:
 
 def _bind_hint(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "another program listens there; choose another port, or 0 to let the system choose"
+        return "another program uses this port; choose another port, or 0 to let the system choose one"
     return "choose another `[HOST:]PORT`"

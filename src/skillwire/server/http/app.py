@@ -1,4 +1,4 @@
-"""An MCP server over streamable HTTP: `/mcp`, `/healthz`, and the guards around them."""
+"""Serve MCP over streamable HTTP: `/mcp`, `/healthz`, and the guards around them."""
 
 import socket
 from collections.abc import Callable, Generator
@@ -40,15 +40,15 @@ _HTTPTOOLS, _H11, _SOCKETS = (
     "skillwire.server.http.h11_protocol:BoundedH11Protocol",
     "skillwire.server.http.websocket_protocol:BoundedWebSocketProtocol",
 )
-"""By name: only what is used is loaded."""
+"""Given by name, so that only the one in use is loaded."""
 _LAST_ANSWERS = 1
-"""Seconds that open requests have after the signal to stop. A stream that never ends gets no more."""
+"""Seconds for open requests to finish after the signal to stop."""
 _TICKS = 10
-"""Between two looks at all connections: uvicorn's server ticks ten times a second."""
+"""Ticks between two sweeps of all connections. uvicorn ticks ten times a second."""
 
 
 class Application:
-    """The whole application, and how to end what it would never end itself."""
+    """The ASGI application with its limits. `close` ends its open streams."""
 
     def __init__(self, app: ASGIApp, streams: StreamCloser, limits: HttpLimits, budget: ByteBudget) -> None:
         self._app = app
@@ -70,8 +70,8 @@ def http_app(
 ) -> Application:
     """Return the ASGI application of a server, for every protocol version.
 
-    What hosts ask for again and again is answered from a cache, unless the server has a middleware or a
-    handler of yours, or `cache` is False.
+    Frequent requests are answered from a cache, unless the server has middleware or handlers of your own, or
+    `cache` is False.
     """
     more, bounds = mount or HttpMount(), limits or HttpLimits()
     budget = ByteBudget(bounds.buffered_bytes)
@@ -80,10 +80,10 @@ def http_app(
         streamable_http_path=MCP_PATH,
         json_response=True,
         stateless_http=False,
-        max_sessions=None,  # `SessionLimit` bounds them, and refuses no new client
-        # Our own guard stands around everything, not just this path.
+        max_sessions=None,  # `SessionLimit` limits them without refusing new clients
+        # `HostGuard` protects all paths, not just this one.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        # The SDK puts them beside its own, whatever their kind, though it names only one.
+        # The SDK accepts every kind of route, though its signature names only one.
         custom_starlette_routes=cast("list[Route]", routes),
     )
     app = MessageGuard(SessionLimit(app, MCP_PATH, bounds.sessions), MCP_PATH)
@@ -95,7 +95,7 @@ def http_app(
         app = ResponseCacheMiddleware(app, cache, MCP_PATH, budget)
     if token is not None:
         app = TokenGuard(app, token, open_paths=more.open_paths, is_authorized=more.is_authorized)
-    if policy.origins:  # a browser asks before it sends, and shows the page only what it may see
+    if policy.origins:  # browsers send a preflight request, and enforce the answer
         app = CORSMiddleware(
             app,
             allow_origins=sorted(policy.origins),
@@ -120,9 +120,9 @@ async def serve_http(
     *,
     stop: anyio.Event | None = None,
 ) -> None:
-    """Serve until `stop` is set, or this is cancelled. `announce` is called when requests can be answered.
+    """Serve until `stop` is set, or this is cancelled. `announce` is called once requests are accepted.
 
-    In a process that is Skillwire's own, a signal to stop does the same.
+    If the process is Skillwire's own, SIGINT and SIGTERM also stop it.
     """
     more = mount or HttpMount()
     serving = GracefulServer(app, more, announce)
@@ -155,8 +155,8 @@ def _config(app: Application, mount: HttpMount) -> GuardedConfig:
         http=_H11 if find_spec("httptools") is None else _HTTPTOOLS,
         ws="none" if mount.message_bytes is None else _SOCKETS,
         ws_max_size=mount.message_bytes or 0,
-        ws_ping_interval=None,  # sessions look for signs of life themselves
-        ws_per_message_deflate=False,  # it keeps more memory for each connection than its messages have
+        ws_ping_interval=None,  # sessions check themselves whether the client is alive
+        ws_per_message_deflate=False,  # it takes more memory per connection than the messages
         log_config=None,
         access_log=False,
         server_header=False,
@@ -172,22 +172,22 @@ async def _health(_request: Request) -> JSONResponse:
 
 
 class _MountLifespan:
-    """Lets the annex run for as long as the application does."""
+    """Runs a mount while the application runs."""
 
     def __init__(self, app: ASGIApp, mount: HttpMount) -> None:
         self._app = app
-        self._annex = mount
+        self._mount = mount
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            async with self._annex.running():
+            async with self._mount.running():
                 await self._app(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn without its own signal handling, which would end the process with the signal's exit code."""
+    """uvicorn without its signal handling, which would end the process with the exit code of the signal."""
 
     def __init__(self, app: Application, mount: HttpMount, announce: Callable[[], None]) -> None:
         config = _config(app, mount)
@@ -214,7 +214,7 @@ class GracefulServer(uvicorn.Server):
         self.should_exit = True
 
     async def leave(self, listening: socket.socket) -> None:
-        """Close every connection and the port, having been cancelled."""
+        """Close every connection and the port after a cancellation."""
         if self.started:
             await self.shutdown([listening])
         listening.close()

@@ -1,4 +1,4 @@
-"""One budget of memory for what HTTP clients have half sent, or not yet read."""
+"""A memory budget for HTTP requests that are only partly received, and for answers not yet read."""
 
 import time
 from collections.abc import Callable
@@ -8,35 +8,38 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 UNCOUNTED_BYTES = 64 * 1024
-"""Bytes of a body or an answer that are not counted. Ordinary requests work though the budget is used up."""
+"""Bytes of a body or an answer that are not counted. Small requests work even if the budget is used up."""
 _PATIENCE, _LEAST_PROGRESS = 5.0, 16 * 1024
-"""Seconds in which a request has to move by at least this many bytes, when memory is short."""
-_BUSY = b'{"error": "the server holds too many large requests and answers; try again later"}'
+"""When memory is short, a request must transfer at least this many bytes in this many seconds."""
+_BUSY = b'{"error": "the server is processing too many large requests and answers; try again later"}'
 
 
 class Share:
-    """What one request or connection holds of the budget, until it is released."""
+    """The part of the budget that one request or connection uses, until it is released."""
 
     def __init__(
         self, budget: "ByteBudget", evict: Callable[[], None], measure: Callable[[], int] | None = None
     ) -> None:
-        """`evict` must end the request. `measure` tells what is held now, where that shrinks by itself."""
+        """`evict` must end the request.
+
+        `measure` returns the bytes in use now, if they can shrink by themselves.
+        """
         self._budget = budget
         self.evict, self.measure = evict, measure
         self.held = self.unnoted = 0
         self.moved = 0.0
 
     def take(self, number: int) -> bool:
-        """Hold `number` bytes more. Return whether there was room for them."""
+        """Reserve `number` more bytes. Return whether there was room for them."""
         return self._budget.take(self, number)
 
     def take_measured(self) -> None:
-        """Hold what is measured now. If there is no room for it, end the request."""
+        """Reserve the bytes measured now. If there is no room for them, end the request."""
         if self.measure is not None and not self.take(self.measure()):
             self.evict()
 
     def release(self) -> None:
-        """Give back all that is held."""
+        """Release all bytes of this share."""
         self._budget.release(self)
 
     def __enter__(self) -> Self:
@@ -47,33 +50,33 @@ class Share:
 
 
 class ByteBudget:
-    """Counts bytes up to a limit. Under pressure, the share that has not moved for longest has to go.
+    """Counts bytes up to a limit. When it is reached, evicts the share without progress for the longest time.
 
     So a few clients that send or read slowly cannot lock out others.
     """
 
     def __init__(self, limit: int, patience: float = _PATIENCE) -> None:
-        """A share that moved within the last `patience` seconds is safe."""
+        """A share with progress in the last `patience` seconds is not evicted."""
         self._limit, self._patience = limit, patience
         self._shares: dict[Share, None] = {}
-        """The one that moved last comes last."""
+        """Ordered by last progress, the most recent last."""
         self.used = 0
 
     def take(self, share: Share, number: int) -> bool:
-        """Count `number` bytes more for `share`. Return whether there was room."""
+        """Count `number` more bytes for `share`. Return whether there was room."""
         if not self.has_room(number, share):
             return False
         share.held += number
         share.unnoted += number
         self.used += number
-        if share not in self._shares or share.unnoted >= _LEAST_PROGRESS:  # a trickle is no progress
+        if share not in self._shares or share.unnoted >= _LEAST_PROGRESS:  # a few bytes are not progress
             self._moved(share)
         return True
 
-    def has_room(self, number: int, asking: Share | None = None) -> bool:
-        """Whether there is room for `number` bytes. Makes some, where others do not move."""
+    def has_room(self, number: int, requesting: Share | None = None) -> bool:
+        """Return whether there is room for `number` bytes. Evicts shares without progress if necessary."""
         while self.used + number > self._limit:
-            oldest = next((each for each in self._shares if each is not asking), None)
+            oldest = next((each for each in self._shares if each is not requesting), None)
             if oldest is None:
                 return False
             if self._has_shrunk(oldest):
@@ -85,13 +88,13 @@ class ByteBudget:
         return True
 
     def release(self, share: Share) -> None:
-        """Take back all that `share` holds."""
+        """Release all bytes of `share`."""
         self._shares.pop(share, None)
         self.used -= share.held
         share.held = 0
 
     def _has_shrunk(self, share: Share) -> bool:
-        """Whether a share holds noticeably less than is counted for it. Count it anew."""
+        """Measure a share again. Return whether it uses noticeably less than was counted for it."""
         less = 0 if share.measure is None else share.held - share.measure()
         if less < _LEAST_PROGRESS:
             return False
@@ -107,9 +110,9 @@ class ByteBudget:
 
 
 class BudgetGuard:
-    """Counts the large bodies of requests, and refuses large answers for which there is no room.
+    """ASGI middleware that counts large request bodies, and refuses large answers if there is no room.
 
-    What a client does not read of an answer is counted by its connection.
+    The connection counts the part of an answer that the client has not read.
     """
 
     def __init__(self, app: ASGIApp, budget: ByteBudget) -> None:
@@ -126,14 +129,14 @@ class BudgetGuard:
             try:
                 await self._app(scope, exchange.receive, exchange.send)
             except Exception:
-                if not exchange.refused:  # else the application takes it for a lost connection
+                if not exchange.refused:  # a refused request looks like a lost connection to the application
                     raise
         if not exchange.started and (exchange.refused or request.cancelled_caught):
             await refuse(send)
 
 
 class _Exchange:
-    """One request and its answer."""
+    """One request and its answer, with their share of the budget."""
 
     def __init__(self, receive: Receive, send: Send, budget: ByteBudget, share: Share) -> None:
         self._receive, self._send, self._budget, self.share = receive, send, budget, share
@@ -142,9 +145,9 @@ class _Exchange:
 
     async def receive(self) -> Message:
         message = {"type": "http.disconnect"} if self.refused else await self._receive()
-        came = len(message.get("body", b""))
-        self._length += came
-        if self._length > UNCOUNTED_BYTES and came and not self.share.take(came):
+        received = len(message.get("body", b""))
+        self._length += received
+        if self._length > UNCOUNTED_BYTES and received and not self.share.take(received):
             self.refused = True
             return {"type": "http.disconnect"}
         return message
@@ -159,7 +162,7 @@ class _Exchange:
 
 
 async def refuse(send: Send) -> None:
-    """Answer that there is no room now."""
+    """Send a 503 response: there is no room now."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(_BUSY)).encode()),

@@ -1,4 +1,4 @@
-"""The response cache on HTTP: inside authentication, before everything that the SDK does with a request."""
+"""The response cache over HTTP. It runs after authentication and before the SDK."""
 
 from collections import deque
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from skillwire.server.response_cache import (
 
 _JSON = b"application/json"
 _SINGLE_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"content-type", b"accept"})
-"""Headers that decide what a request means. The SDK has its own words for those that come twice."""
+"""Headers that determine the meaning of a request. If one is repeated, the SDK answers."""
 _UNKNOWN = frozenset({b"mcp-session-id", b"content-encoding"})
-"""Headers that say that a request is of another kind."""
+"""Headers of requests that the cache does not handle."""
 
 
 class ResponseCacheMiddleware:
-    """Answers what the response cache knows; gives the rest to `app` as it came."""
+    """Answers requests from the response cache; passes all others on to `app` unchanged."""
 
     def __init__(
         self,
@@ -35,7 +35,10 @@ class ResponseCacheMiddleware:
         path: str,
         budget: ByteBudget,
     ) -> None:
-        """`cache` may find it for each request: a server may get a middleware at any time."""
+        """`cache` may be a function that is called for each request; None means that nothing is cached.
+
+        A server must not be cached any more once middleware was added to it, which can happen at any time.
+        """
         self._app = app
         self._cache = cache
         self._path = path
@@ -51,7 +54,7 @@ class ResponseCacheMiddleware:
             await self._app(scope, receive, send)
             return
         cache = self._cache if isinstance(self._cache, ResponseCache) else self._cache()
-        # An answer to somebody who showed a token is private, and must say so (S12).
+        # An answer to a request with a token is private, and must be marked so (S12).
         if cache is None or (shows_token(scope) and not cache.private):
             await self._app(scope, receive, send)
             return
@@ -70,18 +73,18 @@ class ResponseCacheMiddleware:
 
 
 async def _answer(cache: ResponseCache, message: Message, relevant: dict[bytes, bytes]) -> bytes | None:
-    """Return the answer to a request that has come whole, if it is one for the cache."""
+    """Return the answer to a request, or None if the cache cannot answer it."""
     body: bytes = message.get("body", b"")
-    # A body in several pieces is a large one, or a slow one: neither is what this is for.
+    # A body in several parts is large or slow, and not worth caching.
     if message["type"] != "http.request" or message.get("more_body", False) or len(body) > MAX_MESSAGE_LENGTH:
         return None
     try:
-        asked = parse_modern_request(orjson.loads(body))
+        request = parse_modern_request(orjson.loads(body))
     except orjson.JSONDecodeError:
         return None
-    if asked is None:
+    if request is None:
         return None
-    request_id, cache_key = asked
+    request_id, cache_key = request
     if relevant[b"mcp-method"] != cache_key.method.encode():
         return None
     if (
@@ -94,7 +97,7 @@ async def _answer(cache: ResponseCache, message: Message, relevant: dict[bytes, 
 
 
 def _relevant_headers(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:
-    """Return the headers that matter, each said once; None if this is not a plain modern request."""
+    """Return the headers that matter; None if this is not a plain request of protocol 2026-07-28."""
     relevant: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _SINGLE_HEADERS:
@@ -108,19 +111,19 @@ def _relevant_headers(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] 
         and b"mcp-method" in relevant
         and relevant.get(b"content-type") == _JSON
         and _accepts_json(relevant.get(b"accept", b""))
-        and not relevant.get(b"mcp-name", b"").startswith(b"=?")  # spelled in another way
+        and not relevant.get(b"mcp-name", b"").startswith(b"=?")  # an encoded value
     )
     return relevant if plain else None
 
 
 @lru_cache(maxsize=64)
 def _accepts_json(accept: bytes) -> bool:
-    """Whether a client says in plain words that it takes JSON."""
+    """Return whether an `Accept` header lists JSON without parameters."""
     return _JSON in (each.strip() for each in accept.split(b","))
 
 
 def _replay(first: Message, receive: Receive) -> Receive:
-    """Return a `receive` that gives out `first` once more."""
+    """Return a `receive` that first returns `first` again, then passes calls on."""
     waiting = deque([first])
 
     async def replayed() -> Message:

@@ -1,4 +1,4 @@
-"""Limits on HTTP connections: how many are open, and how long each may keep the server waiting."""
+"""Limits on HTTP connections: how many may be open, and how long each may keep the server waiting."""
 
 import heapq
 import logging
@@ -19,41 +19,47 @@ from skillwire.core.process import is_ours
 from skillwire.server.http.byte_budget import ByteBudget
 
 _OTHERS = 1024
-"""Files that may be open beside connections."""
+"""File descriptors reserved for everything other than connections."""
 _FEWEST_OTHERS = 128
-"""Those that are kept free where the system allows fewer."""
+"""File descriptors reserved if the system allows only a few."""
 _ACKNOWLEDGED = struct.Struct("=120xQ")
-"""Where Linux has `tcpi_bytes_acked` in the answer to `TCP_INFO`."""
+"""Position of `tcpi_bytes_acked` in the `TCP_INFO` structure of Linux."""
 _CLOSE = b"connection: close\r\ncontent-length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + _CLOSE
 _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n" + _CLOSE
 _EVICTED_AT_ONCE = 32
-"""Connections without a request that make room together. A flood would otherwise cost a search each."""
+"""Connections without a request that are evicted together. In a flood, searching for each would be slow."""
 _LONGEST_STEP = 2.0
-"""Seconds that count at most between two looks. No client can progress while the process is suspended."""
+"""Maximum seconds counted between two sweeps. No client can make progress while the process is suspended."""
 _STALLED_SECONDS = 5.0
-"""Seconds without a byte after which a body or an answer has to make room for others."""
+"""Seconds without a byte after which a body or an answer may be evicted."""
 _STEP, _LARGEST_WINDOW, _SLOWEST = 16, 8 * 1024 * 1024, 4096
-"""A receiver with a full buffer reports progress in steps of about a sixteenth of it. So a client that reads
-slowly, at this many bytes a second, may seem to stand still for longer than the deadline."""
+"""A receiver with a full buffer reports progress in steps of about a sixteenth of it. So a slow client, which
+reads this many bytes a second, may seem to make no progress for longer than the deadline."""
 
 
-def allowed_connections(wanted: int) -> int:
-    """Return how many connections of `wanted` the limit of open files allows. Raise it, if we may."""
+def allowed_connections(requested: int) -> int:
+    """Return how many of `requested` connections the open-file limit allows.
+
+    Raise the limit if the process is ours.
+    """
     if find_spec("resource") is None:  # Windows has no such limit
-        return wanted
+        return requested
     import resource  # noqa: PLC0415 - not on every system
 
     if is_ours():
-        raise_file_limit(wanted + _OTHERS)
+        raise_file_limit(requested + _OTHERS)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted + _OTHERS:
-        return wanted
-    return min(wanted, max(soft - _FEWEST_OTHERS, soft // 2))
+    if soft == resource.RLIM_INFINITY or soft >= requested + _OTHERS:
+        return requested
+    return min(requested, max(soft - _FEWEST_OTHERS, soft // 2))
 
 
 def raise_file_limit(needed: int) -> None:
-    """Let this process have `needed` files open, or as many as the system allows. Never lowers the limit."""
+    """Raise the open-file limit of this process to `needed`, or as far as the system allows.
+
+    Never lower it.
+    """
     if find_spec("resource") is None:
         return
     import resource  # noqa: PLC0415 - not on every system
@@ -61,13 +67,13 @@ def raise_file_limit(needed: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
-    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def acknowledged_bytes(connection: Any) -> int | None:
-    """Return how many bytes the other side of a TCP connection has taken so far, where the system tells."""
+    """Return how many bytes the other side of a TCP connection has acknowledged; None if that is unknown."""
     if sys.platform != "linux" or connection is None:
         return None
     try:
@@ -81,27 +87,27 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """How much all HTTP clients may use together, and how long one of them may take."""
+    """Limits on the resources of all HTTP clients together, and on the time of each."""
 
     connections: int = 1000
-    """Connections at the same time. Programs that connect to Drive, and open pages, come on top."""
+    """Maximum open connections, not counting programs connected to Drive and open pages."""
     sessions: int = 1000
-    """Sessions of clients of the 2025 protocol versions."""
+    """Maximum sessions of clients of the 2025 protocol versions."""
     head_seconds: float = 10.0
-    """For the line and the headers of a request, and for the rest of a body that was refused."""
+    """Seconds for the request line and headers, and for the rest of a body that was refused."""
     body_seconds: float = 30.0
-    """Without a further byte of a request's body."""
+    """Seconds that may pass without a byte of a request body."""
     write_seconds: float = 30.0
-    """Without a byte of an answer being read."""
+    """Seconds that may pass without the client reading a byte of an answer."""
     buffered_bytes: int = 256 * 1024 * 1024
-    """For large request bodies and unread large answers of all clients together."""
+    """Maximum bytes of large request bodies and unread large answers of all clients together."""
 
 
 class _Phase(Enum):
-    """What the server is waiting for on a connection."""
+    """What the server waits for on a connection."""
 
     NOTHING = auto()
-    """It is at work itself, or the connection is idle between two requests."""
+    """The server is working, or the connection is idle between two requests."""
     HEAD = auto()
     BODY = auto()
     REST = auto()
@@ -111,26 +117,26 @@ class _Phase(Enum):
 
 @dataclass(slots=True)
 class _Progress:
-    """What a connection waited for at the last look, since when, and when it last moved."""
+    """The phase of a connection at the last sweep, since when, and when it last made progress."""
 
     phase: _Phase
     mark: object
     begun: float
     moved: float
     patience: float = 0.0
-    """Seconds that it may seem to stand still."""
+    """Seconds that it may seem to make no progress."""
 
 
 class Connections:
-    """Bounds the number of connections, and the time that each may take."""
+    """Limits the number of connections, and the time that each may take."""
 
     def __init__(self, limits: HttpLimits, further: int = 0) -> None:
-        """`further` connections are allowed beside those of the limits."""
-        wanted = limits.connections + further
-        self._most = allowed_connections(wanted)
-        if self._most < wanted:
-            hint = "raise the limit of open files (`ulimit -n`)"
-            _log.warning("only %d connections of %d are possible; %s", self._most, wanted, hint)
+        """`further` connections are allowed in addition to those of the limits."""
+        requested = limits.connections + further
+        self._limit = allowed_connections(requested)
+        if self._limit < requested:
+            hint = "raise the limit on open files (`ulimit -n`)"
+            _log.warning("only %d of %d connections are possible; %s", self._limit, requested, hint)
         self._seconds = {
             _Phase.HEAD: limits.head_seconds,
             _Phase.BODY: limits.body_seconds,
@@ -138,11 +144,14 @@ class Connections:
             _Phase.WRITE: limits.write_seconds,
         }
         self._progress: dict[Any, _Progress] = {}
-        self._now, self._looked = 0.0, time.monotonic()
+        self._now, self._swept = 0.0, time.monotonic()
 
     def admit(self, new: Any, present: set[Any]) -> None:
-        """Make room for `new` among those present by closing idle connections; else close it at once."""
-        if len(present) <= self._most:
+        """Admit the connection `new`.
+
+        At the limit, close an idle one instead, or `new` itself if none is idle.
+        """
+        if len(present) <= self._limit:
             return
         evicted = self._evictable(new, present)
         for each in evicted:
@@ -154,9 +163,9 @@ class Connections:
 
     def sweep(self, present: Collection[Any]) -> None:
         """Close every connection that has made no progress for too long."""
-        looked = time.monotonic()
-        self._now += min(looked - self._looked, _LONGEST_STEP)
-        self._looked = looked
+        swept = time.monotonic()
+        self._now += min(swept - self._swept, _LONGEST_STEP)
+        self._swept = swept
         before, self._progress = self._progress, {}
         for each in list(present):
             phase, mark, patience = _current_phase(each)
@@ -173,10 +182,10 @@ class Connections:
                 _end(each, phase)
 
     def _evictable(self, new: Any, present: Collection[Any]) -> list[Any]:
-        """Return what may go, the oldest first.
+        """Return the connections to close, the oldest first.
 
-        WebSockets that wait for the client's close frame, else what has no request, else idle, else slow or
-        stalled connections.
+        These are WebSockets that wait for the client's close frame; else connections without a request; else
+        the oldest idle one; else the oldest slow or stalled one.
         """
         if closing := [each for each in present if getattr(each, "close_sent", False)]:
             return heapq.nsmallest(_EVICTED_AT_ONCE, closing, key=_made)
@@ -189,7 +198,7 @@ class Connections:
         return [min(slow, key=_made)] if slow else []
 
     def _is_slow(self, connection: Any) -> bool:
-        """Whether a body or an answer stands still, or is on its way for longer than it may stand still."""
+        """Return whether a body or an answer is stalled, or takes longer in total than its deadline."""
         progress = self._progress.get(connection)
         if progress is None:
             return False
@@ -198,7 +207,7 @@ class Connections:
 
 
 def _current_phase(connection: Any) -> tuple[_Phase, object, float]:
-    """Return what a connection waits for, a mark that changes with progress, and the least patience."""
+    """Return the phase of a connection, a value that changes with progress, and the minimum patience."""
     transport = connection.transport
     if unsent := transport.get_write_buffer_size():
         read = acknowledged_bytes(transport.get_extra_info("socket"))
@@ -230,10 +239,10 @@ def _made(connection: Any) -> float:
 
 
 class GuardedConfig(uvicorn.Config):
-    """What our protocols need beside what uvicorn's do."""
+    """uvicorn's configuration with the limits that our protocols need."""
 
     guard: Connections
     budget: ByteBudget
 
     def configure_logging(self) -> None:
-        """Leave the loggers of the process as they are: uvicorn would silence the one for requests."""
+        """Do nothing: the logging of the process must stay as it is."""

@@ -1,4 +1,4 @@
-"""Secrets that clients show: bearer tokens, and random values that expire and are stored as hashes only."""
+"""Secrets that clients send: bearer tokens, and random values that expire and are stored only as hashes."""
 
 import hashlib
 import hmac
@@ -14,32 +14,32 @@ _SECRET_BYTES = 32
 
 
 def _ignore(_value: object) -> None:
-    """Do nothing when a secret ends."""
+    """Do nothing. The default for `ended`."""
 
 
 class ExpiringSecrets(Generic[Value]):
-    """Random secrets, each of which stands for a value until it expires or is revoked.
+    """Random secrets, each mapped to a value until it expires or is revoked.
 
-    Only hashes are kept. One secret more than allowed ends the oldest.
+    Only hashes are stored. Issuing more than `limit` secrets revokes the oldest.
     """
 
     def __init__(
         self,
         seconds: float,
-        most: int,
+        limit: int,
         *,
         clock: Callable[[], float] = time.monotonic,
         ended: Callable[[Value], None] = _ignore,
     ) -> None:
-        """`ended` is called with the value of each secret that ends."""
-        self._seconds, self._most, self._clock, self._ended = seconds, most, clock, ended
+        """`ended` is called with the value of each secret that expires or is revoked."""
+        self._seconds, self._limit, self._clock, self._ended = seconds, limit, clock, ended
         self._values: dict[bytes, tuple[float, Value]] = {}
 
     def issue(self, value: Value) -> str:
-        """Return a new secret that stands for `value`."""
+        """Return a new secret for `value`."""
         now = self._clock()
         for digest, (until, _) in tuple(self._values.items()):  # the oldest comes first
-            if until > now and len(self._values) < self._most:
+            if until > now and len(self._values) < self._limit:
                 break
             self._end(digest)
         secret = secrets.token_urlsafe(_SECRET_BYTES)
@@ -47,7 +47,7 @@ class ExpiringSecrets(Generic[Value]):
         return secret
 
     def find(self, secret: str) -> Value | None:
-        """Return what a secret stands for, or None if it has expired or never was one."""
+        """Return the value of a secret, or None if it has expired or is unknown."""
         digest = _digest(secret)
         if (found := self._values.get(digest)) is None:
             return None
@@ -58,7 +58,7 @@ class ExpiringSecrets(Generic[Value]):
         return value
 
     def revoke(self, secret: str) -> None:
-        """End a secret, if it is one."""
+        """Revoke a secret. Ignores unknown ones."""
         self._end(_digest(secret))
 
     def _end(self, digest: bytes) -> None:
@@ -67,14 +67,14 @@ class ExpiringSecrets(Generic[Value]):
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two secrets are the same. Takes as long either way."""
+    """Return whether two secrets are equal, in constant time."""
     return hmac.compare_digest(one.encode(), other.encode())
 
 
 def bearer_token(headers: Headers) -> str | None:
-    """Return the token in the `Authorization` header, if there is exactly one such header."""
-    given = headers.getlist("authorization")
-    scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    """Return the bearer token of the `Authorization` header; None unless there is exactly one such header."""
+    values = headers.getlist("authorization")
+    scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
     return token.strip() if scheme.lower() == "bearer" else None
 
 

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it with h11, where httptools is missing. h11 bounds heads by itself."""
+"""uvicorn's HTTP protocol on h11, used if httptools is not installed. h11 itself limits the request head."""
 
 import asyncio
 import time
@@ -11,11 +11,11 @@ from skillwire.server.http.connections import GuardedConfig
 
 
 class BoundedH11Protocol(H11Protocol):
-    """Asks whether there is room, and counts what comes and what is not read."""
+    """Limits connections, and counts received bytes and unread answers."""
 
     body_bytes = 0
 
-    def connection_made(  # pyright: ignore[reportIncompatibleMethodOverride] - as its base does
+    def connection_made(  # pyright: ignore[reportIncompatibleMethodOverride] - like its base
         self, transport: asyncio.Transport
     ) -> None:
         self.made = time.monotonic()

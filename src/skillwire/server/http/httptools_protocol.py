@@ -1,6 +1,6 @@
-"""HTTP as uvicorn speaks it with httptools, and bounds on what a client may send.
+"""uvicorn's HTTP protocol on httptools, with limits on what a client may send.
 
-Most of what is bounded here comes before anyone knows who the client is.
+Most of these limits apply before the client is authenticated.
 """
 
 import asyncio
@@ -13,46 +13,46 @@ from skillwire.server.http.byte_budget import Share
 from skillwire.server.http.connections import GuardedConfig
 
 MAX_HEAD = 64 * 1024
-"""Bytes of a request that are no body: its line and headers, later the lines of chunks and trailers."""
+"""Maximum bytes of a request outside its body: request line and headers, then chunk lines and trailers."""
 MAX_HEADERS = 128
-"""Headers of a request. Each costs far more memory than its bytes."""
+"""Maximum headers of a request. Each takes far more memory than its bytes."""
 MAX_PIPELINED = 64
-"""Requests that are sent before the one before them is answered."""
+"""Maximum requests that may wait for the answer to an earlier one on the same connection."""
 MAX_WAITING = 256 * 1024
-"""Bytes of all these requests together. Nobody has looked at them yet, so the budget does not count them."""
+"""Maximum bytes of these waiting requests together. The byte budget does not count them yet."""
 _PER_REQUEST, _PER_HEADER = 2048, 128
 """Bytes of memory that a request and a header take besides what was sent."""
 _CHUNK_LINE = 16
-"""Bytes that the line of a chunk may have without being counted."""
+"""Bytes of a chunk line that are not counted."""
 _MAX_REST = 16 * 1024 * 1024
-"""Bytes of the rest of a body that are read and thrown away after the answer. A client that is still sending
-would otherwise not see it."""
+"""Bytes of a body that are read and discarded after the answer. A client that is still sending would not see
+the answer otherwise."""
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class _RefusedError(Exception):
-    """Raised inside the parser, so that it reads no further."""
+    """Raised inside the parser to stop it."""
 
 
 class BoundedHttptoolsProtocol(HttpToolsProtocol):
-    """Bounds everything that the parser would otherwise collect for as long as a client sends it."""
+    """Limits everything that the parser would otherwise collect without end."""
 
     body_bytes = 0
-    """Of all bodies so far."""
+    """Bytes of all bodies so far."""
     _outside = 0
-    """Bytes of the current request that are no body."""
+    """Bytes of the current request outside its body."""
     _in_head = True
     _refused = False
     _running: RequestResponseCycle | None = None
     _rest = 0
     _waiting_bytes = 0
 
-    def connection_made(  # pyright: ignore[reportIncompatibleMethodOverride] - as its base does
+    def connection_made(  # pyright: ignore[reportIncompatibleMethodOverride] - like its base
         self, transport: asyncio.Transport
     ) -> None:
         self.made = time.monotonic()
         self._waiting: dict[RequestResponseCycle, int] = {}
-        """Requests behind the one that is being answered, and what each takes."""
+        """Requests that wait for the one being answered, and the memory that each takes."""
         super().connection_made(transport)
         self.access_log = (
             False  # uvicorn would build a line for each request if the root logger has a handler
@@ -62,7 +62,7 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
         config.guard.admit(self, self.connections)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # uvicorn tells only the latest request. One before it would wait for ever.
+        # uvicorn notifies only the latest request. Earlier ones would wait for ever.
         earlier = [cycle for cycle, _ in self.pipeline]
         for cycle in earlier if self._running is None else [self._running, *earlier]:
             if not cycle.response_complete:
@@ -83,12 +83,12 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
         if len(self.headers) > MAX_HEADERS or len(self.pipeline) >= MAX_PIPELINED:
             self._refuse()
         super().on_headers_complete()
-        if self.pipeline:  # their size is bounded, and only a reader notices that the client leaves
+        if self.pipeline:  # keep reading to notice a disconnect: the size of waiting requests is limited
             heads = sum(len(name) + len(value) + _PER_HEADER for name, value in self.headers)
             self._wait(_PER_REQUEST + len(self.url) + heads)
             self.flow.resume_reading()
         if self.parser is not None and not self.parser.should_upgrade():
-            self.headers = []  # trailers must not become headers of a request that was let in already
+            self.headers = []  # trailers must not become headers of a request that was already admitted
 
     def on_body(self, body: bytes) -> None:
         self.body_bytes += len(body)
@@ -106,7 +106,7 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
         super().on_message_complete()
         answered = self._running
         if answered is self.cycle and answered is not None and answered.response_complete:
-            # The rest of a body that was refused has come: the connection is idle only now.
+            # The rest of a refused body has arrived: the connection is idle only now.
             answered.more_body = False
             self._unset_keepalive_if_required()
             self.timeout_keep_alive_task = self.loop.call_later(
@@ -124,12 +124,12 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.cycle.more_body and self.expect_100_continue and not self.transport.is_closing():
-            # It was answered instead of asked for its body: what comes next may be that, or a request.
+            # Answered without `100 Continue`: the next bytes may be the body or a new request.
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         if self._running is not None and not self._running.response_complete:
-            self.transport.abort()  # an error in the middle of another answer would pass for part of it
+            self.transport.abort()  # an error within another answer would look like part of that answer
         elif self._refused or not msg:
             self.transport.write(_TOO_LARGE)
             self.transport.close()

@@ -1,4 +1,4 @@
-"""ASGI middleware: host and token guards, message checks, session limit, closing of streams."""
+"""ASGI middleware: host and token guards, message checks, session limit, and closing streams."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from skillwire.server.jsonrpc import Refusal, read_message, refusal
 HEALTH_PATH = "/healthz"
 _SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
 _NOT_FOUND = 404
-"""The status that a request in a session gets when the session has ended."""
+"""Status of a request whose session has ended."""
 
 
 class HostGuard:
-    """Refuses requests for another host and from foreign web pages."""
+    """Refuses requests for another host, and requests from pages of origins that are not allowed."""
 
     def __init__(self, app: ASGIApp, policy: HostPolicy) -> None:
         self._app = app
@@ -39,17 +39,17 @@ class HostGuard:
         hosts, origins = _all(scope, b"host"), _all(scope, b"origin")
         host = hosts[0] if len(hosts) == 1 else None
         if not self._policy.accepts_host(host):
-            refused = _error_response(
-                421, "this server does not answer to that Host; allow it with `--allow-host`"
+            response = _error_response(
+                421, "this server does not accept that Host; allow it with `--allow-host`"
             )
         elif len(origins) > 1 or not self._policy.accepts_origin(origins[0] if origins else None, host):
-            refused = _error_response(
+            response = _error_response(
                 403, "pages of that Origin may not call this server; allow it with `--allow-origin`"
             )
         else:
             await self._app(scope, receive, send)
             return
-        await refused(scope, receive, send)
+        await response(scope, receive, send)
 
 
 def _all(scope: Scope, name: bytes) -> list[str]:
@@ -57,9 +57,10 @@ def _all(scope: Scope, name: bytes) -> list[str]:
 
 
 class TokenGuard:
-    """Refuses requests without the bearer token. Only the health check is open, and what asks by itself.
+    """Refuses requests without the bearer token, except for the health check and `open_paths`.
 
-    `is_authorized` says of a request without the token whether it has shown otherwise that it knows it.
+    `is_authorized` decides whether a request without the header is authorized in another way, such as a
+    cookie.
     """
 
     def __init__(
@@ -79,12 +80,12 @@ class TokenGuard:
         if scope["type"] not in {"http", "websocket"} or self._is_allowed(scope):
             await self._app(scope, receive, send)
             return
-        given = "authorization" in Headers(scope=scope)
-        refused = _error_response(
-            401, "that is not the token" if given else "this server wants a bearer token"
+        has_header = "authorization" in Headers(scope=scope)
+        response = _error_response(
+            401, "the token is wrong" if has_header else "this server requires a bearer token"
         )
-        refused.headers["www-authenticate"] = 'Bearer realm="skillwire"'
-        await refused(scope, receive, send)
+        response.headers["www-authenticate"] = 'Bearer realm="skillwire"'
+        await response(scope, receive, send)
 
     def _is_allowed(self, scope: Scope) -> bool:
         if self._has_token(scope):
@@ -94,8 +95,8 @@ class TokenGuard:
         return is_open or self._is_authorized(scope)
 
     def _has_token(self, scope: Scope) -> bool:
-        given = bearer_token(Headers(scope=scope))
-        return given is not None and is_same(given, self._token)
+        token = bearer_token(Headers(scope=scope))
+        return token is not None and is_same(token, self._token)
 
 
 def _error_response(status: int, message: str) -> JSONResponse:
@@ -103,7 +104,7 @@ def _error_response(status: int, message: str) -> JSONResponse:
 
 
 class MessageGuard:
-    """Reads the body of each POST to `path`, within bounds, before the SDK does."""
+    """Reads and checks the body of each POST to `path`, within limits, before the SDK does."""
 
     def __init__(self, app: ASGIApp, path: str, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._app = app
@@ -123,18 +124,22 @@ class MessageGuard:
             await self._app(scope, _replay(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive) -> "bytes | _Refused | None":
-        """Return the whole body, or why it is refused; None if the client left before its end."""
+        """Return the whole body, or why it is refused; None if the client disconnected before its end."""
         headers = Headers(scope=scope)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return _Refused(415, refusal(types.INVALID_REQUEST, "the content type is not `application/json`"))
+            return _Refused(
+                415, refusal(types.INVALID_REQUEST, "the content type must be `application/json`")
+            )
         try:
-            whole = await read_body(scope, receive, self._limit)
+            body = await read_body(scope, receive, self._limit)
         except BodyTooLargeError:
-            return _Refused(413, refusal(types.INVALID_REQUEST, f"a message may have {self._limit:,} bytes"))
+            return _Refused(
+                413, refusal(types.INVALID_REQUEST, f"a message may have at most {self._limit:,} bytes")
+            )
         except ClientDisconnect:
             return None
-        found = read_message(whole)
-        return _Refused(400, found) if isinstance(found, Refusal) else whole
+        message = read_message(body)
+        return _Refused(400, message) if isinstance(message, Refusal) else body
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,7 @@ class _Refused:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives out `body` first, once."""
+    """Return a `receive` that first returns `body`, then passes calls on."""
     waiting = [body]
 
     async def replayed() -> Message:
@@ -160,19 +165,19 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 class SessionLimit:
-    """Learns the sessions of `path` from the answers, and keeps them in the order of their last use.
+    """Limits the sessions at `path` to `limit`. A new session ends the one that was idle longest.
 
-    The SDK can only refuse new sessions: clients that leave without a word would lock out all others until
-    their sessions expire. Here the longest idle session is ended instead, as its client would do. A session
-    is in use while a request of it is running, such as an event stream.
+    The SDK can only refuse new sessions, so clients that disconnect without ending their session would lock
+    out all others until those sessions expire. The sessions are learned from the answers. A session is in use
+    while one of its requests is running, such as an event stream.
     """
 
-    def __init__(self, app: ASGIApp, path: str, most: int) -> None:
-        self._app, self._path, self._most = app, path, most
+    def __init__(self, app: ASGIApp, path: str, limit: int) -> None:
+        self._app, self._path, self._limit = app, path, limit
         self._requests: dict[str, int] = {}
-        """How many requests of each session are running. The session that was used last comes last."""
+        """Number of running requests of each session, in the order of last use."""
         self._unused: dict[str, None] = {}
-        """Sessions without a request since they were opened. They go first."""
+        """Sessions without a request since they were opened. They are ended first."""
         self._opening = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,7 +186,7 @@ class SessionLimit:
             return
         headers = Headers(scope=scope)
         if headers.get(_VERSION) not in {None, *HANDSHAKE_PROTOCOL_VERSIONS}:
-            # The SDK looks for no session here, whatever the request says. It opens none, and ends none.
+            # For other protocol versions the SDK ignores sessions: it neither opens nor ends one.
             await self._app(scope, receive, send)
             return
         identity = headers.get(_SESSION)
@@ -193,7 +198,7 @@ class SessionLimit:
             await self._app(scope, receive, send)
 
     async def _use(self, identity: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request of a session, and note that the session is in use meanwhile."""
+        """Pass on a request of a session, and mark the session as in use meanwhile."""
         over = False
 
         async def watched(message: Message) -> None:
@@ -213,8 +218,8 @@ class SessionLimit:
                 self._requests[identity] = running - 1
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that opens a session if its answer names one."""
-        if len(self._requests) + self._opening >= self._most and not await self._make_room(scope):
+        """Pass on a request that may open a session. The answer names the session."""
+        if len(self._requests) + self._opening >= self._limit and not await self._make_room(scope):
             response = JSONResponse({"error": "too many sessions are in use; try again later"}, 503)
             await response(scope, receive, send)
             return
@@ -234,7 +239,7 @@ class SessionLimit:
             self._opening -= 1
 
     async def _make_room(self, scope: Scope) -> bool:
-        """End the session that was idle longest. Return whether there was one."""
+        """End the session that was idle longest. Return False if every session is in use."""
         idle = next(iter(self._unused), None)
         if idle is None:
             idle = next((identity for identity, running in self._requests.items() if not running), None)
@@ -256,11 +261,14 @@ async def _nothing() -> Message:
 
 
 async def _ignored(_message: Message) -> None:
-    """Take an answer that no client waits for."""
+    """Discard an answer that no client waits for."""
 
 
 class StreamCloser:
-    """Knows the event streams that are open. Left alone, one would hold up the end of the server."""
+    """Tracks open event streams, and closes them when the server stops.
+
+    They would delay its end otherwise.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -291,7 +299,7 @@ class StreamCloser:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def close(self) -> None:
-        """End every stream, and those that are about to open."""
+        """Close every stream, and every stream that opens later."""
         self._closing = True
         for request in self._streams:
             request.cancel()

@@ -1,4 +1,4 @@
-"""What further HTTP routes bring (`HttpMount`) and use: bounded JSON, safe paths, errors."""
+"""Additional HTTP routes (`HttpMount`), and helpers for them: bounded JSON, safe paths, errors."""
 
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -19,12 +19,12 @@ from skillwire.errors import SkillwireError
 
 JSON_TYPE = "application/json; charset=utf-8"
 _LENGTH_DIGITS = 18
-"""Digits of a length that are converted to a number. More are too large for any limit."""
+"""Maximum digits of a `Content-Length`. A longer number exceeds every limit and is not converted."""
 _MALFORMED = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class HttpError(SkillwireError):
-    """A request that is answered with an error: the status, what is told, and how a session ended."""
+    """An error to answer a request with: HTTP status, message, and a WebSocket close code if one applies."""
 
     def __init__(self, status: int, message: str, code: int | None = None) -> None:
         self.status = status
@@ -33,9 +33,9 @@ class HttpError(SkillwireError):
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Return the whole body of a request. Raises `BodyTooLargeError`; `ClientDisconnect` if it ends early.
+    """Return the whole body of a request. Raises `BodyTooLargeError`, or `ClientDisconnect` if it ends early.
 
-    A request that declares too many bytes is refused before any of them is read.
+    A request that declares too many bytes is refused before its body is read.
     """
     declared = Headers(scope=scope).get("content-length", "").lstrip("0")
     if (
@@ -55,7 +55,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
 
 
 async def read_json(request: Request, limit: int, max_values: int) -> object:
-    """Return the body of a request as JSON; an empty one is None. Raises `HttpError`."""
+    """Return the body of a request, parsed as JSON; None if it is empty. Raises `HttpError`."""
     try:
         body = await read_body(request.scope, request.receive, limit)
     except BodyTooLargeError as error:
@@ -71,16 +71,16 @@ async def read_json(request: Request, limit: int, max_values: int) -> object:
 
 
 def path_segments(scope: Scope) -> list[str]:
-    """Return the segments of the address as it was sent, decoded one by one. Raises `HttpError`."""
+    """Return the segments of the raw request path, each percent-decoded. Raises `HttpError`."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     segments = [_decoded(segment, "path") for segment in raw.partition(b"?")[0].split(b"/")[1:]]
-    if any("/" in segment for segment in segments):  # an escaped slash separates nothing
-        raise HttpError(404, "no segment of a path holds a slash")
+    if any("/" in segment for segment in segments):  # an escaped slash is not a separator
+        raise HttpError(404, "a path segment must not contain an escaped slash")
     return segments
 
 
 def parse_query(scope: Scope) -> dict[str, str]:
-    """Return the query of the address; of several values, the last. Raises `HttpError`."""
+    """Return the query parameters. If one is repeated, the last value counts. Raises `HttpError`."""
     raw: bytes = scope["query_string"]
     _decoded(raw, "query")
     return dict(parse_qsl(raw.decode("ascii", errors="replace"), keep_blank_values=True))
@@ -93,43 +93,43 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
 
 def _decoded(raw: bytes, where: str) -> str:
     if _MALFORMED.search(raw):
-        raise HttpError(400, f"the {where} holds a `%` without two hexadecimal digits after it")
+        raise HttpError(400, f"the {where} contains a `%` without two hexadecimal digits after it")
     try:
         return unquote_to_bytes(raw).decode()
     except UnicodeDecodeError as error:
-        raise HttpError(400, f"the {where} is not UTF-8 where it is percent-encoded") from error
+        raise HttpError(400, f"the percent-encoded {where} is not UTF-8") from error
 
 
 def authorize_none(_scope: Scope) -> bool:
-    """Vouch for no request."""
+    """Authorize no request."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class HttpMount:
-    """What else the application holds, behind the same walls."""
+    """Additional routes of the application, behind the same guards."""
 
     routes: tuple[BaseRoute, ...] = ()
     open_paths: frozenset[str] = frozenset()
-    """Paths that need no token, because what stands there asks for it in its own way."""
+    """Paths that need no token in the header, because their routes check it themselves."""
     is_authorized: Callable[[Scope], bool] = authorize_none
-    """Whether a request without the token has shown otherwise that it knows it."""
+    """Return whether a request without the token is authorized in another way."""
     credentials: bool = False
     """Whether pages of allowed origins may send cookies."""
     connections: int = 0
-    """Connections that it keeps open."""
+    """Number of connections that it keeps open."""
     message_bytes: int | None = None
-    """How large a message on a WebSocket may be; None where there are no WebSockets."""
+    """Maximum bytes of a WebSocket message; None if it has no WebSockets."""
     running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
-    """Entered for as long as the application runs."""
+    """Context manager that is entered while the application runs."""
     close: Callable[[], None] = lambda: None
-    """Called when the server is to end: what waits must wait no more."""
+    """Called when the server stops. Must end everything that waits."""
     announced: tuple[str, ...] = ()
-    """Lines that tell the operator of it, once the server listens."""
+    """Lines printed for the operator once the server listens."""
 
 
 def join_mounts(mounts: Sequence[HttpMount]) -> HttpMount:
-    """Return one annex that holds all of `mounts`. Of two routes for one request, the first answers."""
+    """Return one mount with everything in `mounts`. If two routes match a request, the first one answers."""
 
     def is_authorized(scope: Scope) -> bool:
         return any(each.is_authorized(scope) for each in mounts)

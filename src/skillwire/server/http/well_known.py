@@ -1,4 +1,4 @@
-"""Skills at `/.well-known/agent-skills/`, for programs that install them. The guards are those of MCP."""
+"""Publish skills at `/.well-known/agent-skills/`, for installers. The same guards apply as for MCP."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from skillwire.server.http.routes import HttpError, HttpMount, json_response, pa
 
 WELL_KNOWN_PATH = f"/{WELL_KNOWN_FOLDER}"
 _ABOVE = len(WELL_KNOWN_FOLDER.split("/"))
-# Nothing optional at the start: the header may be long, and a search must not begin anew at each space.
+# Starts with a fixed character: with an optional space first, a long header could make matching quadratic.
 _ETAGS = re.compile(r'("[^"]*")[ \t]*(?:,|$)')
 _MARKDOWN, _TEXT, _BINARY = (
     "text/markdown; charset=utf-8",
@@ -28,7 +28,7 @@ _MARKDOWN, _TEXT, _BINARY = (
 )
 _UNTRUSTED = {
     "x-content-type-options": "nosniff",
-    # A file of a skill never runs in a browser as a page of this server.
+    # A browser must never run a file of a skill as a page of this server.
     "content-security-policy": "sandbox; default-src 'none'",
     "cross-origin-resource-policy": "same-origin",
 }
@@ -37,14 +37,14 @@ _UNTRUSTED = {
 def well_known_mount(library: Library, *, private: bool) -> HttpMount:
     """Return the routes from which programs install skills.
 
-    If they are `private`, no cache that several users share may store an answer.
+    With `private`, answers are marked so that shared caches do not store them.
     """
     site = WellKnown(LiveSite(library), private=private)
     return HttpMount((Route(f"{WELL_KNOWN_PATH}/{{path:path}}", site.answer, methods=["GET", "HEAD"]),))
 
 
 class WellKnown:
-    """Answers requests for the index, for downloads, and for files to look at."""
+    """Answers requests for the index, for downloads and for single files."""
 
     def __init__(self, site: LiveSite, *, private: bool) -> None:
         self._site = site
@@ -70,7 +70,7 @@ class WellKnown:
         if "." in head:
             return await self._download(request, "/".join([head, *rest]))
         if not rest:
-            raise NotPublishedError(f"nothing is published here; `{INDEX_FILE}` names what is")
+            raise NotPublishedError(f"nothing is published here; `{INDEX_FILE}` lists what is")
         content, digest = await self._site.file(head, "/".join(rest))
         return _content(request, content, digest, _media_type(rest[-1], content), self._fresh)
 
@@ -99,13 +99,13 @@ def _headers(digest: Digest, caching: str) -> dict[str, str]:
 
 
 def _has_current_copy(request: Request, digest: Digest) -> bool:
-    """Whether a client says that it has these bytes (RFC 9110, 13.1.2)."""
-    given = ",".join(request.headers.getlist("if-none-match"))
-    return given.strip() == "*" or f'"{digest.text}"' in _ETAGS.findall(given)
+    """Return whether the client already has these bytes, by `If-None-Match` (RFC 9110, 13.1.2)."""
+    header = ",".join(request.headers.getlist("if-none-match"))
+    return header.strip() == "*" or f'"{digest.text}"' in _ETAGS.findall(header)
 
 
 def _media_type(name: str, content: bytes) -> str:
-    """Return a type that no browser runs: text of whatever kind is plain text."""
+    """Return a media type that no browser executes. All text other than Markdown is plain text."""
     if not is_text(content):
         return _BINARY
     return _MARKDOWN if name == SKILL_FILE or name.endswith(".md") else _TEXT

@@ -1,5 +1,5 @@
-"""An MCP server on standard input and output: stdout carries the protocol and nothing else.
+"""Serve MCP on standard input and output. Stdout carries only the protocol.
 
-What the cache knows is answered on the spot. The SDK, which takes longer to load than most folders of skills,
-is loaded when the first line comes that the cache leaves to it.
+Requests in the response cache are answered at once. The SDK takes longer to load than most folders of skills,
+so it is loaded only when the first request needs it.
 """

@@ -1,4 +1,4 @@
-"""What the SDK sees of a client on stdio, and what the client sees of the SDK."""
+"""Connect a client on stdio with the SDK."""
 
 import uuid
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from skillwire.server.stdio.lines import LineTooLongError
 from skillwire.server.stdio.pipes import ClientGoneError, PipeWriter
 
 _TIMEOUT_SECONDS = 0.5
-"""Seconds for the next answer once the client has closed its side: while answers come, all are given."""
+"""Seconds to wait for the next answer once the client has closed its side."""
 _LASTING = "subscriptions/listen"
-"""The request that is not answered before the end. The SDK bounds how many there may be."""
+"""The request that stays open until the end. The SDK limits how many there may be."""
 _AT_ONCE = 16
-"""Requests under way. A client that asks for more before it has read its answers has to wait."""
+"""Maximum requests in progress. Further requests wait."""
 _HANDSHAKE = "initialize"
 
 
 class Conversation:
-    """Carries messages between lines and the SDK."""
+    """Passes lines of a client to the SDK as messages, and writes its messages as lines."""
 
     def __init__(self, server: Server[Any], writer: PipeWriter, ended: Callable[[], bool]) -> None:
-        """`ended` says whether the client has closed its side."""
+        """`ended` returns whether the client has closed its side."""
         self._server = server
         self._writer = writer
         self._ended = ended
@@ -42,19 +42,22 @@ class Conversation:
         self._opening = f"skillwire-{uuid.uuid4().hex}"
         self._handshake: types.RequestId | None = None
         self.modern: bool | None = None
-        """The era of the first request that the SDK was given: it keeps to that."""
+        """Whether the first request to the SDK was of protocol 2026-07-28.
+
+        The SDK then stays with that version.
+        """
         self.is_initialized = False
-        """Whether a client of an earlier version has been let in."""
+        """Whether the handshake of an earlier protocol version has succeeded."""
 
     async def run(self) -> None:
-        """Let the SDK answer, until it has been told that nothing more comes and has answered everything."""
+        """Run the SDK until `end` was called and every request is answered."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._write)
             options = self._server.create_initialization_options()
             await self._server.run(self._to_server, self._from_server, options)
 
     async def begin_modern(self) -> None:
-        """Tell the SDK that requests which it never saw were of protocol 2026-07-28."""
+        """Tell the SDK that the client uses protocol 2026-07-28, if the cache answered its first requests."""
         if self.modern is None:
             self.modern = True
             meta: dict[str, Any] = {
@@ -67,9 +70,9 @@ class Conversation:
             await self._incoming.send(SessionMessage(request))
 
     async def take(self, line: bytes | LineTooLongError) -> None:
-        """Give a line to the SDK; answer it here if it is no message. Raises `ClientGoneError`."""
+        """Pass a line to the SDK, or refuse it if it is not a message. Raises `ClientGoneError`."""
         if isinstance(line, LineTooLongError):
-            message = refusal(types.INVALID_REQUEST, f"a line may have {MAX_MESSAGE_BYTES:,} bytes")
+            message = refusal(types.INVALID_REQUEST, f"a line may have at most {MAX_MESSAGE_BYTES:,} bytes")
         else:
             message = read_message(line)
         if isinstance(message, Refusal):
@@ -86,7 +89,7 @@ class Conversation:
         await self._incoming.send(SessionMessage(message))
 
     async def end(self) -> None:
-        """Say that nothing more comes, having waited for the last answers."""
+        """Wait for the last answers, then tell the SDK that the input has ended."""
         async with self._incoming, self._refusals:
             with suppress(ClientGoneError):
                 while self._unanswered:
@@ -101,7 +104,7 @@ class Conversation:
             self._handshake = request.id
 
     def _forget(self, cancelled: object) -> None:
-        """Wait no more for the answer to a request, if this is its id: it may be anything."""
+        """Stop waiting for the answer to a cancelled request. The id comes from the client unchecked."""
         if is_id(cancelled):
             self._unanswered.discard(cancelled)
 
@@ -122,7 +125,10 @@ class Conversation:
             self._answered = anyio.Event()
 
     async def _next_answer(self) -> None:
-        """Wait until an answer is written. Raises `ClientGoneError` if the client is gone and none is."""
+        """Wait until an answer is written.
+
+        Raises `ClientGoneError` if none comes after the client has left.
+        """
         answered = self._answered
         while True:
             with anyio.move_on_after(_TIMEOUT_SECONDS):

@@ -1,4 +1,4 @@
-"""Split standard input into bounded lines, and recognise requests that were seen before."""
+"""Split standard input into lines of bounded length, and recognise repeated requests."""
 
 from collections.abc import Iterator
 
@@ -7,39 +7,40 @@ from skillwire.server.response_cache import BEFORE_ID, BEFORE_RESULT, Question, 
 
 _COMPACT_START, _SPACED_START = b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": '
 _LAST = b',"id":'
-_BEHIND_DENSE, _BEHIND_SPACED, _BEHIND_LAST = len(_COMPACT_START), len(_SPACED_START), len(_LAST)
+_AFTER_COMPACT, _AFTER_SPACED, _AFTER_LAST = len(_COMPACT_START), len(_SPACED_START), len(_LAST)
 _ID = b'"id"'
 _ESCAPE = b"\\"
-"""Lets a name be spelled in many ways."""
+"""With escapes, the key `id` can be written in many ways."""
 _ZERO, _END = b"0}"
 _DIGITS = 15
-"""Of an id that is recognised. Nobody counts further."""
-_MOST = 8192
-_LONGEST = 1024
-"""Bytes of a line that is remembered."""
+"""Maximum digits of an id that is recognised."""
+_MAX_LINES = 8192
+"""Number of request lines that are remembered."""
+_MAX_LINE_BYTES = 1024
+"""Maximum bytes of a line that is remembered."""
 
 
 class LineTooLongError(Exception):
-    """A line that was thrown away unread."""
+    """A line that exceeded the limit and was discarded."""
 
 
 class LineSplitter:
-    """Collects chunks and gives out the lines that are whole. Never holds more than one line and a chunk."""
+    """Collects chunks of bytes and returns complete lines. Buffers at most one line and one chunk."""
 
     def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._limit = limit
         self._pieces: list[bytes] = []
         self.begun = 0
-        """Bytes of a line whose end has not come yet."""
+        """Bytes of the last, incomplete line."""
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[bytes | LineTooLongError]:
-        """Take a chunk; return each line that it ends, without its newline."""
+        """Take a chunk and return each line that it completes, without its newline. Skips blank lines."""
         *ended, rest = chunk.split(b"\n")
         lines: list[bytes | LineTooLongError] = []
         for piece in ended:
             if not self.begun and not self._skipping and len(piece) <= self._limit:
-                if piece and not piece.isspace():  # a whole line, as most are
+                if piece and not piece.isspace():  # the usual case: a complete line in one chunk
                     lines.append(piece)
                 continue
             self._add(piece)
@@ -49,7 +50,7 @@ class LineSplitter:
         return lines
 
     def end(self) -> Iterator[bytes | LineTooLongError]:
-        """Yield what stands behind the last newline, if anything does."""
+        """Yield the text after the last newline, if there is any."""
         if self._skipping or self.begun:
             yield from self._take()
 
@@ -73,28 +74,32 @@ class LineSplitter:
 
 
 class RequestMemo:
-    """Remembers the question of each line by all that stands around the id.
+    """Maps the bytes of a request line, without its id, to the question it asks.
 
-    The id is the first member behind the version, or the last of all: there it cannot be anybody else's. With
-    another whole number in its place, a line is the same request with another id.
+    A repeated request differs from the earlier one only in its id, so it need not be parsed again. The id
+    must come directly after `jsonrpc` or be the last member: elsewhere it could belong to a nested object.
     """
 
     def __init__(self, response_cache: ResponseCache) -> None:
-        self._lane = response_cache
+        self._response_cache = response_cache
         self._known: dict[bytes, Question] = {}
 
     def answer_known(self, chunk: bytes, enough: int) -> tuple[bytes, bytes]:
-        """Return the answers to the first lines of a chunk, and the rest of it, which was left alone.
+        """Return the answers to the first lines of a chunk, and the rest of the chunk.
 
-        The rest begins with a line that is not known, not ready or not whole, or before which there was more
-        than `enough` already. Most often there is none: so lines are not even cut out before they are known.
+        The rest starts at the first line that is unknown, not cached or incomplete, or after `enough` bytes
+        of answers. Usually there is no rest, so lines are matched in place instead of being cut out first.
         """
         pieces: list[bytes] = []
         begin, length = 0, len(chunk)
         while begin < length and (end := chunk.find(b"\n", begin)) > 0:
             request_id, rest = _split_id(chunk, begin, end)
             cache_key = self._known.get(rest)
-            if cache_key is None or enough < 0 or (result := self._lane.get_cached(cache_key)) is None:
+            if (
+                cache_key is None
+                or enough < 0
+                or (result := self._response_cache.get_cached(cache_key)) is None
+            ):
                 break
             pieces += (BEFORE_ID, request_id, BEFORE_RESULT, result, b"}\n")
             enough -= len(result)
@@ -102,34 +107,34 @@ class RequestMemo:
         return b"".join(pieces), chunk[begin:]
 
     def note(self, line: bytes, request_id: bytes, cache_key: Question) -> None:
-        """Remember what a line meant, if it can be told from its spelling alone."""
-        spelled, rest = _split_id(line, 0, len(line))
-        if len(line) > _LONGEST or not spelled or spelled != request_id:
+        """Remember the question of a line, if its bytes without the id determine it."""
+        written_id, rest = _split_id(line, 0, len(line))
+        if len(line) > _MAX_LINE_BYTES or not written_id or written_id != request_id:
             return
-        if _ID in rest or _ESCAPE in rest:  # there may be another id, which the last one overrules
+        if _ID in rest or _ESCAPE in rest:  # a second `id` may follow, and the last one counts
             return
-        if len(self._known) >= _MOST:
+        if len(self._known) >= _MAX_LINES:
             self._known.clear()
         self._known[rest] = cache_key
 
 
 def _split_id(chunk: bytes, begin: int, end: int) -> tuple[bytes, bytes]:
-    """Return the id of the line from `begin` to `end`, and the rest of it; nothing if it has no such id.
+    """Return the id of the line from `begin` to `end`, and the line without it.
 
-    Such an id is a whole number that is not negative, as JSON spells it.
+    Returns two empty values unless the id is a non-negative whole number.
     """
-    dense = chunk.startswith(_COMPACT_START, begin)
-    if dense or chunk.startswith(_SPACED_START, begin):
-        at = begin + (_BEHIND_DENSE if dense else _BEHIND_SPACED)
-        behind = chunk.find(b",", at, end)
-        request_id, rest = chunk[at:behind], chunk[behind:end]
+    compact = chunk.startswith(_COMPACT_START, begin)
+    if compact or chunk.startswith(_SPACED_START, begin):
+        at = begin + (_AFTER_COMPACT if compact else _AFTER_SPACED)
+        after = chunk.find(b",", at, end)
+        request_id, rest = chunk[at:after], chunk[after:end]
     elif (at := chunk.rfind(_LAST, begin, end)) > 0 and chunk[end - 1] == _END:
-        request_id, rest = chunk[at + _BEHIND_LAST : end - 1], chunk[begin:at]
+        request_id, rest = chunk[at + _AFTER_LAST : end - 1], chunk[begin:at]
     else:
         return b"", b""
-    whole = (
+    is_number = (
         request_id.isdigit()
         and len(request_id) <= _DIGITS
         and (request_id[0] != _ZERO or len(request_id) == 1)
     )
-    return (request_id, rest) if whole else (b"", b"")
+    return (request_id, rest) if is_number else (b"", b"")

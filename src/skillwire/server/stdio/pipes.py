@@ -1,8 +1,8 @@
-"""The two ends of a conversation on file descriptors: polled where they can be, else left to a thread.
+"""Read from and write to file descriptors without blocking: by polling if possible, else in a thread.
 
-A pipe and a socket tell the event loop when there is something to do, so that no message costs a change of
-threads. A regular file or a console does not: there a thread reads or writes. Such threads are daemons that
-nobody waits for, because a client that neither speaks nor listens must not keep the process alive.
+The event loop can poll pipes and sockets, which saves a thread switch for each message. It cannot poll
+regular files and consoles, so a thread reads or writes those. These threads are daemons, because a silent
+client must not keep the process alive.
 """
 
 import asyncio
@@ -21,50 +21,50 @@ import anyio
 
 _CHUNK = 64 * 1024
 _CHUNKS_AHEAD = 64
-"""Chunks that are read before anybody wants them, so that the end is seen in time."""
+"""Chunks that are read ahead while reading is paused, so that the end of the input is noticed in time."""
 
 _TICK = 0.5
 _TIMEOUT_SECONDS = 10.0
-"""Seconds for a client that has closed its side to take more of its answers. As often as it does."""
+"""Seconds without progress after which a client that has closed its side is given up."""
 
 
 class ClientGoneError(Exception):
-    """The client has closed its side, and takes no more answers."""
+    """The client has closed its side, and reads no more answers."""
 
 
 class PipeReader(ABC):
-    """Gives out what can be read from a descriptor, chunk by chunk, in the event loop."""
+    """Reads a descriptor in chunks, and calls `on_data` and `on_end` in the event loop."""
 
     def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         self._on_data, self._on_end = on_data, on_end
         self._ahead: deque[bytes] = deque()
-        self._held = self._over = self._told = False
+        self._paused = self._over = self._end_reported = False
         self._loop = asyncio.get_running_loop()
 
     @property
     def is_closed(self) -> bool:
-        """Whether the other side has closed it, known even before the last chunks are given out."""
+        """Whether the other side has closed it. May be True before the last chunks are delivered."""
         return self._over
 
     def pause(self) -> None:
-        """Give out nothing until `release`."""
-        self._held = True
+        """Deliver nothing until `release`."""
+        self._paused = True
 
     def release(self) -> None:
-        """Give out what came meanwhile, and what comes from now on."""
-        if self._held:
-            self._held = False
+        """Deliver what was read meanwhile, and continue."""
+        if self._paused:
+            self._paused = False
             self._loop.call_soon(self._deliver)
 
     @abstractmethod
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
 
     def _receive(self, chunk: bytes) -> None:
-        """Take a chunk; an empty one is the end."""
+        """Process a chunk. An empty chunk means the end."""
         if not chunk:
             self._over = True
-        elif self._held or self._ahead:
+        elif self._paused or self._ahead:
             self._ahead.append(chunk)
             return
         else:
@@ -72,15 +72,15 @@ class PipeReader(ABC):
         self._deliver()
 
     def _deliver(self) -> None:
-        while self._ahead and not self._held:
+        while self._ahead and not self._paused:
             self._on_data(self._ahead.popleft())
-        if self._over and not self._ahead and not self._held and not self._told:
-            self._told = True
+        if self._over and not self._ahead and not self._paused and not self._end_reported:
+            self._end_reported = True
             self._on_end()
 
 
 class PolledReader(PipeReader):
-    """For pipes and sockets. The descriptor is its own, and closed in the end."""
+    """Reader for pipes and sockets. Owns the descriptor, and closes it."""
 
     def __init__(self, descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         super().__init__(on_data, on_end)
@@ -103,10 +103,10 @@ class PolledReader(PipeReader):
             chunk = os.read(self._descriptor, _CHUNK)
         except BlockingIOError:
             return
-        except OSError:  # the other side is gone for good
+        except OSError:  # the other side is gone
             chunk = b""
-        if chunk and not self._held and not self._ahead:
-            self._on_data(chunk)  # as almost every one: there is nothing to catch up with
+        if chunk and not self._paused and not self._ahead:
+            self._on_data(chunk)  # the usual case: nothing is buffered before it
             return
         if not chunk:
             self._pause()
@@ -122,14 +122,14 @@ class PolledReader(PipeReader):
 
 
 class ThreadReader(PipeReader):
-    """For files, consoles, and systems that cannot poll."""
+    """Reader for files, consoles, and systems that cannot poll."""
 
     def __init__(self, descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         super().__init__(on_data, on_end)
         self._descriptor = descriptor
         self._room = threading.Semaphore(_CHUNKS_AHEAD)
         self._closed = False
-        self._context = copy_context()  # the thread has none of the event loop's
+        self._context = copy_context()  # callbacks from the thread must run in the caller's context
         threading.Thread(target=self._pump, name="skillwire-reader", daemon=True).start()
 
     def close(self) -> None:
@@ -165,25 +165,25 @@ class ThreadReader(PipeReader):
 
 
 class PipeWriter(ABC):
-    """Takes pieces to write to a descriptor, one after the other."""
+    """Writes pieces to a descriptor, in order."""
 
     def __init__(self, on_broken: Callable[[], None]) -> None:
-        """`on_broken` is called when nobody reads any more."""
+        """`on_broken` is called when the other side has closed."""
         self._on_broken = on_broken
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.pending = 0
-        """Bytes that were taken and are not written yet."""
+        """Bytes that are not written yet."""
 
     @abstractmethod
     def write(self, piece: bytes) -> None:
-        """Write all of `piece`, now or as soon as somebody reads."""
+        """Write all of `piece`, now or as soon as the other side reads."""
 
-    def close(self) -> None:  # noqa: B027 - for those that have something to close
-        """Write no more."""
+    def close(self) -> None:  # noqa: B027 - not every writer has something to close
+        """Stop writing."""
 
     async def wait_flushed(self) -> None:
-        """Wait until everything is written, or nobody reads any more."""
+        """Wait until everything is written, or the other side has closed."""
         if self.pending:
             waiting = self._loop.create_future()
             self._waiting.append(waiting)
@@ -192,7 +192,7 @@ class PipeWriter(ABC):
     async def wait_until_below(self, is_closed: Callable[[], bool], enough: int = 0) -> None:
         """Wait until at most `enough` bytes are left to write.
 
-        Raises `ClientGoneError` if the other side is `is_closed` and takes nothing for long.
+        Raises `ClientGoneError` if `is_closed` returns True and nothing is read for ten seconds.
         """
         quiet, before = 0.0, self.pending
         while before > enough:
@@ -206,14 +206,14 @@ class PipeWriter(ABC):
     def _written(self, length: int) -> None:
         self.pending -= length
         if not self.pending:
-            self._tell()
+            self._wake_waiters()
 
     def _break(self) -> None:
         self.pending = 0
-        self._tell()
+        self._wake_waiters()
         self._on_broken()
 
-    def _tell(self) -> None:
+    def _wake_waiters(self) -> None:
         while self._waiting:
             waiting = self._waiting.popleft()
             if not waiting.done():
@@ -221,7 +221,7 @@ class PipeWriter(ABC):
 
 
 class PolledWriter(PipeWriter):
-    """For pipes and sockets, by a descriptor of its own. `send` writes what it can without waiting."""
+    """Writer for pipes and sockets. Owns the descriptor. `send` must write what it can without blocking."""
 
     def __init__(
         self, descriptor: int, send: Callable[[bytes | memoryview], int], on_broken: Callable[[], None]
@@ -235,7 +235,7 @@ class PolledWriter(PipeWriter):
         if self._gone or not piece:
             return
         length = 0
-        if not self._pieces:  # then nothing is before it, and most often all of it can be written now
+        if not self._pieces:  # the usual case: nothing is queued, and all of it can be written now
             try:
                 length = self._send(piece)
             except BlockingIOError:
@@ -260,7 +260,7 @@ class PolledWriter(PipeWriter):
             self._loop.remove_writer(self._descriptor)
 
     def _write_on(self) -> bool:
-        """Write what can be written; return whether nothing is left to write."""
+        """Write as much as possible; return whether the queue is empty."""
         while self._pieces:
             piece = self._pieces[0]
             try:
@@ -284,7 +284,7 @@ class PolledWriter(PipeWriter):
 
 
 class ThreadWriter(PipeWriter):
-    """For files, consoles, and systems that cannot poll."""
+    """Writer for files, consoles, and systems that cannot poll."""
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
         super().__init__(on_broken)
@@ -312,18 +312,18 @@ class ThreadWriter(PipeWriter):
 
 
 def open_reader(descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> PipeReader:
-    """Return what reads from `descriptor`, in the cheapest way that it allows."""
+    """Return a reader for `descriptor`: polled if possible, else in a thread."""
     own = _own_end(descriptor, os.O_RDONLY)
     if own is not None:
         try:
             return PolledReader(own, on_data, on_end)
-        except (NotImplementedError, OSError):  # no such thing on this system
+        except (NotImplementedError, OSError):  # this event loop cannot poll it
             os.close(own)
     return ThreadReader(descriptor, on_data, on_end)
 
 
 def open_writer(descriptor: int, on_broken: Callable[[], None]) -> PipeWriter:
-    """Return what writes to `descriptor`, in the cheapest way that it allows."""
+    """Return a writer for `descriptor`: polled if possible, else in a thread."""
     own = _own_end(descriptor, os.O_WRONLY)
     return (
         ThreadWriter(descriptor, on_broken)
@@ -333,10 +333,11 @@ def open_writer(descriptor: int, on_broken: Callable[[], None]) -> PipeWriter:
 
 
 def _own_end(descriptor: int, direction: int) -> int | None:
-    """Return a descriptor of the same pipe or socket that does not wait; None if there is no way to get one.
+    """Return a non-blocking descriptor of the same pipe or socket; None if there is no way to get one.
 
-    The one that we were given is shared with whoever started us: to change it would change it for them, too.
-    A pipe can be opened once more, where the system shows open files as files; a socket is seldom shared.
+    The given descriptor may be shared with the parent process, so making it non-blocking would affect that,
+    too. A pipe can be opened again through `/proc` on Linux. A socket is rarely shared, so a copy is good
+    enough.
     """
     mode = os.fstat(descriptor).st_mode
     try:

@@ -1,7 +1,7 @@
-"""An MCP server on standard input and output: stdout carries the protocol and nothing else.
+"""Serve MCP on standard input and output. Stdout carries only the protocol.
 
-What the cache knows is answered on the spot. The SDK, which takes longer to load than most folders of skills,
-is loaded when the first line comes that the cache leaves to it.
+Requests in the response cache are answered at once. The SDK takes longer to load than most folders of skills,
+so it is loaded only when the first request needs it.
 """
 
 import os
@@ -37,15 +37,18 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT_SECONDS = 0.5
-"""Seconds for the client to take more at a signal to stop: half a line would be worse than none."""
+"""Seconds for the client to read the remaining answers after a signal to stop.
+
+A cut line would be an error.
+"""
 _AT_ONCE = 16
-"""Lines that wait for the SDK, and answers that are prepared. A client that wants more has to wait."""
+"""Maximum lines that wait for the SDK, and answers in preparation. Further requests wait."""
 _MAX_UNREAD_BYTES = 1024 * 1024
-"""Bytes that a client may leave unread before it gets no more answers and is listened to no more."""
+"""Bytes of unread answers after which no more requests of the client are read."""
 _MAX_WRITE_AHEAD_BYTES = 16 * 1024
-"""Bytes of answers that are written before the next are made: the client takes up the first meanwhile."""
+"""Bytes of answers to write before preparing more, so that the client can start reading."""
 _MAX_JOINED_BYTES = 64 * 1024
-"""Bytes of answers that are written in one go, as much as most pipes hold. More would only be copied."""
+"""Bytes of answers to join into one write. Most pipes hold as much; joining more would only copy it."""
 
 Line: TypeAlias = bytes | LineTooLongError
 
@@ -53,9 +56,9 @@ Line: TypeAlias = bytes | LineTooLongError
 async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
     """Serve one client on stdin and stdout until it closes either.
 
-    Meanwhile descriptor 0 is empty and 1 leads to stderr. What hosts ask for again and again is answered
-    from a cache, unless the server has a middleware or a handler of yours. Raises `SkillwireError` if it
-    leaves answers unread, having closed our standard input.
+    Meanwhile descriptor 0 is empty and descriptor 1 leads to stderr. Frequent requests are answered from a
+    cache, unless the server has middleware or handlers of your own. Raises `SkillwireError` if the client
+    closes our standard input and leaves answers unread.
     """
     cached = import_module("skillwire.server.build").cached_skills(server) if cache else None
     if cached is None:
@@ -67,14 +70,17 @@ async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
 async def serve_following(
     library: Library, make_server: "Callable[[], Server[Any]]", cache: ResponseCache | None
 ) -> None:
-    """Do the same while the library follows its sources: the SDK, which sees to it, may never be needed."""
+    """Serve one client on stdin and stdout while the library follows its sources.
+
+    The SDK server would follow them, too, but it may never be loaded.
+    """
     await library.ensure_loaded()
     unread: UnreadError | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(library.follow)
         try:
             await serve_lazily(make_server, cache)
-        except UnreadError as error:  # in a group of errors it would be a traceback
+        except UnreadError as error:  # the task group would wrap it in an exception group
             unread = error
         tasks.cancel_scope.cancel()
     if unread is not None:
@@ -84,7 +90,7 @@ async def serve_following(
 async def serve_lazily(
     make_server: "Callable[[], Server[Any]]", response_cache: ResponseCache | None = None
 ) -> None:
-    """Do the same with a server that is made when `response_cache` leaves a request to it, in a thread."""
+    """Serve one client on stdin and stdout. Call `make_server`, in a thread, when a request needs the SDK."""
     with _private_pipes() as (source, sink):
         await serve_pipes(source, sink, make_server, response_cache)
 
@@ -95,7 +101,7 @@ async def serve_pipes(
     make_server: "Callable[[], Server[Any]]",
     response_cache: ResponseCache | None = None,
 ) -> None:
-    """Do the same on two descriptors. They stay open: a thread may still read from one."""
+    """Serve one client on two descriptors. They stay open, because a thread may still read from one."""
     unread = 0
     async with anyio.create_task_group() as tasks:
         wire = _StdioConnection(source, sink, make_server, response_cache, tasks)
@@ -110,7 +116,7 @@ async def serve_pipes(
 
 
 class _StdioConnection:
-    """One client: lines come in, answers go out."""
+    """The connection to one client: reads request lines and writes answers."""
 
     def __init__(
         self,
@@ -121,14 +127,14 @@ class _StdioConnection:
         tasks: anyio.abc.TaskGroup,
     ) -> None:
         self._make_server = make_server
-        self._lane = response_cache
+        self._response_cache = response_cache
         self._tasks = tasks
         self._lines = LineSplitter()
         self._request_memo = None if response_cache is None else RequestMemo(response_cache)
         self._waiting: deque[Line] = deque()
-        """Lines that could not be answered on the spot."""
+        """Lines that could not be answered at once."""
         self._taking = False
-        """Whether one of them is being looked at."""
+        """Whether one of them is being processed."""
         self._has_work = anyio.Event()
         self._over = self._is_paused = False
         self._preparing = anyio.Semaphore(_AT_ONCE)
@@ -136,19 +142,19 @@ class _StdioConnection:
         self._sdk: Conversation | None = None
         self._sdk_ended = anyio.Event()
         self._modern = False
-        """Whether the response cache has seen a request of protocol 2026-07-28 before the SDK saw any."""
+        """Whether the response cache took a request of protocol 2026-07-28 before the SDK got any request."""
         self._writer = open_writer(sink, tasks.cancel_scope.cancel)
         self._reader = open_reader(source, self._on_data, self._on_end)
 
     async def run(self) -> None:
-        """Answer every line; at the end, let the last answers out."""
+        """Answer every line until the input ends, then flush the last answers."""
         with suppress(ClientGoneError, anyio.BrokenResourceError):
             while self._waiting or not self._over:
                 await self._has_work.wait()
                 self._has_work = anyio.Event()
                 while self._waiting:
                     await self._take_next()
-            for _ in range(_AT_ONCE):  # until nothing is being prepared any more
+            for _ in range(_AT_ONCE):  # wait until nothing is being prepared
                 await self._preparing.acquire()
         if self._sdk is not None:
             await self._sdk.end()
@@ -156,7 +162,7 @@ class _StdioConnection:
         await self._writer.wait_flushed()
 
     async def close(self) -> None:
-        """Read no more, and write what is left, if somebody reads it."""
+        """Stop reading, and write the remaining answers if the client reads them in time."""
         self._reader.close()
         with anyio.move_on_after(_TIMEOUT_SECONDS, shield=True):
             await self._writer.wait_flushed()
@@ -164,22 +170,22 @@ class _StdioConnection:
 
     @property
     def unread(self) -> int:
-        """Bytes of answers that the client has not taken."""
+        """Bytes of answers that the client has not read."""
         return self._writer.pending
 
     def _on_data(self, chunk: bytes) -> None:
-        """Answer the lines of a chunk that can be answered now; put the others by."""
+        """Answer the lines of a chunk that can be answered at once; queue the others."""
         if self._request_memo is not None and not self._lines.begun:
             chunk = self._answer_repeated(chunk, self._request_memo)
         if chunk:
             self._take_each(chunk)
-        if self._waiting or self._writer.pending:  # else there is nothing to mind: what arrives is not held
+        if self._waiting or self._writer.pending:  # otherwise nothing is queued, and reading is not paused
             self._apply_backpressure()
 
-    def _answer_repeated(self, chunk: bytes, repeated: RequestMemo) -> bytes:
-        """Answer the first lines of a chunk, as far as they are known; return the rest of it."""
+    def _answer_repeated(self, chunk: bytes, memo: RequestMemo) -> bytes:
+        """Answer the repeated requests at the start of a chunk; return the rest of the chunk."""
         while chunk:
-            answers, chunk = repeated.answer_known(
+            answers, chunk = memo.answer_known(
                 chunk, min(_MAX_WRITE_AHEAD_BYTES, _MAX_UNREAD_BYTES - self._writer.pending)
             )
             if not answers:
@@ -188,7 +194,7 @@ class _StdioConnection:
         return chunk
 
     def _take_each(self, chunk: bytes) -> None:
-        """Do so line by line."""
+        """Answer a chunk line by line; queue lines that cannot be answered at once."""
         answers: list[bytes] = []
         unread = self._writer.pending
         for line in self._lines.feed(chunk):
@@ -209,7 +215,7 @@ class _StdioConnection:
         self._tasks.start_soon(self._stop_if_unread)
 
     async def _stop_if_unread(self) -> None:
-        """See to it that a client which has closed its side, and reads nothing, does not keep us."""
+        """Stop serving a client that has closed its side and reads no answers."""
         with suppress(ClientGoneError):
             while True:
                 await self._writer.wait_until_below(self._is_over)
@@ -220,7 +226,7 @@ class _StdioConnection:
         return self._reader.is_closed
 
     def _apply_backpressure(self) -> None:
-        """Listen to a client only while it takes its answers."""
+        """Read from a client only while it reads its answers."""
         if self._is_paused:
             return
         if self._writer.pending > _MAX_UNREAD_BYTES:
@@ -241,39 +247,43 @@ class _StdioConnection:
         self._apply_backpressure()
 
     async def _wait_for_client(self) -> None:
-        """Wait until the client has taken its answers. Raises `ClientGoneError` if it will not."""
+        """Wait until the client has read enough answers. Raises `ClientGoneError` if it stops reading."""
         await self._writer.wait_until_below(self._is_over, _MAX_UNREAD_BYTES)
 
     def _answer_from_cache(self, line: Line) -> bytes | None:
-        """Return the answer to a line that just came, if the response cache has it."""
+        """Return the answer to a new line, if the response cache has it."""
         if self._request_memo is None or isinstance(line, LineTooLongError):
             return None
         if answer := self._request_memo.answer_known(line + b"\n", 0)[0]:
             return answer
         is_modern = self._is_modern
         if is_modern is None and (self._waiting or self._taking):
-            return None  # of which era this client is, a line before this one decides
+            return None  # an earlier line decides which protocol version this client uses
         if (request := self._parse_line(line)) is None:
             return None
-        if is_modern is not None:  # what is remembered is answered later without asking for the era again
+        if is_modern is not None:  # the memo answers without checking the protocol version again
             self._request_memo.note(line, *request)
         return self._cached_answer(*request)
 
     def _cached_answer(self, request_id: bytes, cache_key: Question) -> bytes | None:
-        """Return the answer to a question, if the response cache has it ready."""
-        if self._lane is None or (result := self._lane.get_cached(cache_key)) is None:
+        """Return the answer to a question, if it is cached."""
+        if self._response_cache is None or (result := self._response_cache.get_cached(cache_key)) is None:
             return None
         self._modern = cache_key.modern
         return wrap_result(request_id, result, b"\n")
 
     @property
     def _is_modern(self) -> bool | None:
-        """Whether the client speaks protocol 2026-07-28, as its first request has shown."""
+        """Whether the client uses protocol 2026-07-28; None until its first request shows it."""
         return True if self._modern else None if self._sdk is None else self._sdk.modern
 
     def _parse_line(self, line: Line) -> tuple[bytes, Question] | None:
-        """Return the id, as JSON, and the question of a line that is one for the cache at this point."""
-        if self._lane is None or isinstance(line, LineTooLongError) or len(line) > MAX_MESSAGE_LENGTH:
+        """Return the encoded id and the question of a line, or None if the cache cannot answer it."""
+        if (
+            self._response_cache is None
+            or isinstance(line, LineTooLongError)
+            or len(line) > MAX_MESSAGE_LENGTH
+        ):
             return None
         is_modern = self._is_modern
         if is_modern is False and (self._sdk is None or not self._sdk.is_initialized):
@@ -286,14 +296,14 @@ class _StdioConnection:
         return None if request is None else (orjson.dumps(request[0]), request[1])
 
     async def _take_next(self) -> None:
-        """Answer a line that had to wait, or have it answered. Raises `ClientGoneError`."""
+        """Answer the next queued line, or start a task that does. Raises `ClientGoneError`."""
         line = self._waiting.popleft()
         self._taking = True
         await self._wait_for_client()
         if (request := self._parse_line(line)) is None:
             await self._give_to_sdk(line)
         elif self._preparing.value == _AT_ONCE and (answer := self._cached_answer(*request)) is not None:
-            self._writer.write(answer)  # it is its turn: nothing before it is still being prepared
+            self._writer.write(answer)  # in order: nothing before it is still being prepared
         else:
             self._modern = self._modern or request[1].modern
             await self._preparing.acquire()
@@ -303,7 +313,7 @@ class _StdioConnection:
 
     async def _prepare(self, line: Line, request_id: bytes, cache_key: Question) -> None:
         try:
-            result = None if self._lane is None else await self._lane.prepare(cache_key)
+            result = None if self._response_cache is None else await self._response_cache.prepare(cache_key)
             if result is not None:
                 self._writer.write(wrap_result(request_id, result, b"\n"))
                 return
@@ -319,7 +329,7 @@ class _StdioConnection:
         await sdk.take(line)
 
     async def _load_sdk(self) -> "Conversation":
-        """Return the side of the SDK, loaded if it is not yet."""
+        """Return the connection to the SDK. Load the SDK if that was not done yet."""
         async with self._loading:
             if self._sdk is not None:
                 return self._sdk
@@ -337,10 +347,10 @@ class _StdioConnection:
 
 @contextmanager
 def _private_pipes() -> Generator[tuple[int, int]]:
-    """Take standard input and output for the protocol alone.
+    """Reserve standard input and output for the protocol, and yield private copies of them.
 
-    Meanwhile descriptor 0 is empty and 1 leads to stderr, so that a stray `print`, here or in a child
-    process, cannot break a message. The private copies stay open: a thread may still read from one.
+    Meanwhile descriptor 0 is empty and descriptor 1 leads to stderr, so that a stray `print`, here or in a
+    child process, cannot break a message. The copies stay open, because a thread may still read from one.
     """
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -1,1 +1,1 @@
-"""Skills inside a server of FastMCP: a provider, an extension, and the view that both share."""
+"""Attach skills to a FastMCP server: a provider, an extension, and the view that both share."""

@@ -1,4 +1,4 @@
-"""What a feature of ours answers, as components that FastMCP lists, hides, renames and asks by itself."""
+"""Resources, templates, prompts and tools of our features as FastMCP components."""
 
 import base64
 from collections.abc import Mapping
@@ -20,18 +20,18 @@ from skillwire.protocol.messages import EXTENSION
 
 
 def supports_skills() -> bool:
-    """Return whether the client that FastMCP answers declares the extension."""
+    """Return whether the client of the current FastMCP request declares the Skills extension."""
     try:
         return get_context().client_supports_extension(EXTENSION)
-    except RuntimeError:  # no client asks
+    except RuntimeError:  # outside a request
         return False
 
 
 class SkillResource(Resource):
     """A file of a skill, or a document about skills."""
 
-    _asked: tuple[Method, str] = PrivateAttr()
-    """Who answers, and for which URI: FastMCP may publish it under another."""
+    _target: tuple[Method, str] = PrivateAttr()
+    """The method that reads it, and its URI with us. FastMCP may publish it under another URI."""
 
     @classmethod
     def of(cls, item: Mapping[str, Any], read: Method) -> "SkillResource":
@@ -48,17 +48,17 @@ class SkillResource(Resource):
             icons=[types.Icon.model_validate(icon) for icon in item.get("icons", ())] or None,
             meta=dict(meta) or None,
         )
-        resource._asked = read, item["uri"]
+        resource._target = read, item["uri"]
         return resource
 
     async def read(self) -> ResourceResult:
-        return await _read(*self._asked)
+        return await _read(*self._target)
 
 
 class SkillTemplates(ResourceTemplate):
-    """Skills behind a pattern."""
+    """Skills behind a URI template."""
 
-    _asked: tuple[Method, str] = PrivateAttr()
+    _target: tuple[Method, str] = PrivateAttr()
 
     @classmethod
     def of(cls, item: Mapping[str, Any], read: Method) -> "SkillTemplates":
@@ -70,11 +70,11 @@ class SkillTemplates(ResourceTemplate):
             mime_type=item.get("mimeType", "text/plain"),
             parameters={},
         )
-        template._asked = read, item["uriTemplate"]
+        template._target = read, item["uriTemplate"]
         return template
 
-    async def _read(self, uri: str, params: dict[str, Any]) -> ResourceResult:  # noqa: ARG002 - it is in the URI
-        return await _read(self._asked[0], uri)
+    async def _read(self, uri: str, params: dict[str, Any]) -> ResourceResult:  # noqa: ARG002 - the URI has the values
+        return await _read(self._target[0], uri)
 
 
 async def _read(read: Method, uri: str) -> ResourceResult:
@@ -94,9 +94,9 @@ def _content(block: Mapping[str, Any]) -> ResourceContent:
 
 
 class SkillPrompt(Prompt):
-    """A skill that a person can start."""
+    """A skill that a person can start as a prompt."""
 
-    _asked: tuple[Method, str] = PrivateAttr()
+    _target: tuple[Method, str] = PrivateAttr()
 
     @classmethod
     def of(cls, item: Mapping[str, Any], get: Method) -> "SkillPrompt":
@@ -107,11 +107,11 @@ class SkillPrompt(Prompt):
             arguments=[PromptArgument(**argument) for argument in item.get("arguments", ())],
             meta=item.get("_meta"),
         )
-        prompt._asked = get, item["name"]
+        prompt._target = get, item["name"]
         return prompt
 
     async def render(self, arguments: dict[str, Any] | None = None) -> PromptResult:
-        get, name = self._asked
+        get, name = self._target
         try:
             answer = await get(Call({"name": name, "arguments": arguments or {}}))
         except RequestError as error:
@@ -124,9 +124,9 @@ class SkillPrompt(Prompt):
 
 
 class SkillTool(Tool):
-    """A tool that lets a model load skills by itself."""
+    """A tool with which a model loads skills."""
 
-    _asked: tuple[Method, str] = PrivateAttr()
+    _target: tuple[Method, str] = PrivateAttr()
 
     @classmethod
     def of(cls, item: Mapping[str, Any], call: Method) -> "SkillTool":
@@ -137,10 +137,10 @@ class SkillTool(Tool):
             parameters=item["inputSchema"],
             annotations=types.ToolAnnotations.model_validate(item["annotations"]),
         )
-        tool._asked = call, item["name"]
+        tool._target = call, item["name"]
         return tool
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
-        call, name = self._asked
+        call, name = self._target
         answer = await call(Call({"name": name, "arguments": arguments}, supports_skills=supports_skills()))
         return ToolResult.from_mcp_result(types.CallToolResult.model_validate(answer.result))

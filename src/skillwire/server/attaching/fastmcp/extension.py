@@ -42,20 +42,20 @@ _Wrapper: TypeAlias = Callable[[OriginalHandler | None, Context, Any], Awaitable
 
 
 class Hooks:
-    """Our handlers in the low-level server inside a FastMCP server, before its own."""
+    """Our handlers in the low-level server inside a FastMCP server. They wrap its own."""
 
     def __init__(self, server: FastMCP[Any], view: Callable[[], Awaitable[View]]) -> None:
-        # FastMCP keeps it private, and has no other way to what follows.
+        # Private in FastMCP, but there is no public way to add handlers.
         inner: Any = server._mcp_server  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         self._server = cast("Server[Any]", inner)
         self._fastmcp = server
         self._view = view
         self._ours: dict[str, Handler] = {}
-        self._welcome: Callable[[Context], None] = lambda _context: None
+        self._register_client: Callable[[Context], None] = lambda _context: None
         self._server.middleware.insert(0, self._complete_handshake)
 
     def install(self, view: View) -> None:
-        """Take the place of the handlers that the server has now. Those that it may get later have theirs."""
+        """Wrap the handlers that the server has now. Call it again after handlers were added."""
         wrappers: dict[str, _Wrapper] = {
             RESOURCES_LIST: self._list_resources,
             RESOURCES_READ: self._read_resource,
@@ -68,14 +68,17 @@ class Hooks:
             if entry is None or entry.handler is not self._ours.get(method):
                 self._ours[method] = partial(wrapper, None if entry is None else OriginalHandler(entry))
                 self._server.add_request_handler(method, Params, self._ours[method])
-        self._welcome = view.notifier.register_client
+        self._register_client = view.notifier.register_client
         notifier: Any = view.notifier
         self._server.add_request_handler(SUBSCRIBE, types.SubscribeRequestParams, notifier.subscribe)
         self._server.add_request_handler(UNSUBSCRIBE, types.UnsubscribeRequestParams, notifier.unsubscribe)
         self._server.add_request_handler(LISTEN, types.SubscriptionsListenRequestParams, notifier.listen)
 
     async def _list_resources(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """Say of our files what every server of ours says: FastMCP knows no sizes, and adds a bare key."""
+        """List our files as every Skillwire server does.
+
+        FastMCP omits sizes, and adds metadata of its own.
+        """
         assert theirs is not None, "FastMCP lists resources"
         result, view = await theirs(context, context.params or {}), await self._view()
         files, partial_documents = view.library.catalog.files, _partial_documents(view)
@@ -91,12 +94,12 @@ class Hooks:
         return {**result, "resources": items}
 
     async def _read_resource(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """Let FastMCP answer, but for what only we know: whose a file is, and documents about everything."""
+        """Let FastMCP answer, except for documents about all skills and files of hidden or shadowed ones."""
         assert theirs is not None, "FastMCP reads resources"
-        params, (view, seen, hidden) = context.params or {}, await self._seen()
+        params, (view, selection, hidden) = context.params or {}, await self._visible()
         uri = str(params.get("uri"))
         if uri in view.resources.documents:
-            return await respond(RESOURCES_READ, seen.methods[RESOURCES_READ], PRIVATE, context)
+            return await respond(RESOURCES_READ, selection.methods[RESOURCES_READ], PRIVATE, context)
         owner = view.resources.find_owner(uri)
         if view.is_shadowed(uri) or (owner is not None and owner.uri in hidden):
             raise MCPError(types.INVALID_PARAMS, f"no file is served at {quoted(uri)}", {"uri": uri})
@@ -105,22 +108,22 @@ class Hooks:
         except MCPError:
             if owner is None or owner.uri == uri:
                 raise
-            # A skill that is shown is shown with all its files, also if only some addresses are switched on.
-            return await respond(RESOURCES_READ, seen.methods[RESOURCES_READ], PRIVATE, context)
+            # If a skill is visible, so are all its files, even if FastMCP has only some of them enabled.
+            return await respond(RESOURCES_READ, selection.methods[RESOURCES_READ], PRIVATE, context)
 
     async def _get_prompt(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
         """Refuse the prompt of a skill that the client may not see."""
         assert theirs is not None, "FastMCP has prompts"
-        params, (view, _, hidden) = context.params or {}, await self._seen()
+        params, (view, _, hidden) = context.params or {}, await self._visible()
         name = str(params.get("name"))
         if (known := view.prompts().get(name)) is not None and _below(known[0], known[1].uri) in hidden:
             raise MCPError(types.INVALID_PARAMS, f"there is no prompt {quoted(name)}")
         return await theirs(context, params)
 
     async def _list_prompts(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """Name the skill of each prompt by the URI that it has here."""
+        """List the prompts of visible skills, with the skill URIs that this server publishes."""
         assert theirs is not None, "FastMCP lists prompts"
-        result, (view, _, hidden) = await theirs(context, context.params or {}), await self._seen()
+        result, (view, _, hidden) = await theirs(context, context.params or {}), await self._visible()
         known = view.prompts()
         for item in result["prompts"]:
             meta: dict[str, Any] = item.get("_meta") or {}
@@ -132,39 +135,39 @@ class Hooks:
         return {**result, "prompts": [item for item in result["prompts"] if item["name"] not in gone]}
 
     async def _complete(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        (_, seen, _), call = await self._seen(), Call(context.params or {})
-        if theirs is None or any(feature.claims(COMPLETE, call) for feature in seen.features):
-            return await respond(COMPLETE, seen.methods[COMPLETE], PRIVATE, context)
+        (_, selection, _), call = await self._visible(), Call(context.params or {})
+        if theirs is None or any(feature.claims(COMPLETE, call) for feature in selection.features):
+            return await respond(COMPLETE, selection.methods[COMPLETE], PRIVATE, context)
         return await theirs(context, call.params)
 
     async def _complete_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Declare the extension where the SDK leaves it out (S1), and tell which skills there are."""
+        """Declare the extension where the SDK omits it (S1), and add the instructions about skills."""
         result = await call_next(ctx)
-        if ctx.method != "initialize":  # whoever tells of changes now may not have been here at its beginning
-            self._welcome(ctx)
+        if ctx.method != "initialize":  # the current notifier may be newer than this client's session
+            self._register_client(ctx)
         if ctx.method not in {"initialize", "server/discover"} or result is None:
             return result
-        told = cast("dict[str, Any]", _as_dict(result))
-        capabilities = told["capabilities"]
+        handshake = cast("dict[str, Any]", _as_dict(result))
+        capabilities = handshake["capabilities"]
         capabilities.setdefault("extensions", {}).setdefault(EXTENSION, {"directoryRead": True})
-        if ctx.method == "initialize":  # what is told there was put together before we were here
+        if ctx.method == "initialize":  # these capabilities were collected before our handlers were added
             capabilities.setdefault("resources", {})["subscribe"] = can_notify(ctx)
             capabilities.setdefault("completions", {})
-        view, _, hidden = await self._seen()
+        view, _, hidden = await self._visible()
         features: list[Feature] = []
         for holder in view.own:
             shown = (await holder.selections.without(hidden)).features
             features += shown if await self._has_skill_tools(holder) else without_tools(shown)
-        if text := join_instructions(told.get("instructions"), features):
-            told["instructions"] = text
-        return told
+        if text := join_instructions(handshake.get("instructions"), features):
+            handshake["instructions"] = text
+        return handshake
 
     async def _has_skill_tools(self, holder: SkillHolder) -> bool:
         async with FastMCPContext(fastmcp=self._fastmcp):
             return await holder.has_skill_tools()
 
-    async def _seen(self) -> tuple[View, Selection, frozenset[str]]:
-        """Return everything, what the client that asks may see of it, and which skills it may not."""
+    async def _visible(self) -> tuple[View, Selection, frozenset[str]]:
+        """Return the view, what the requesting client may see of it, and the URIs of hidden skills."""
         view = await self._view()
         async with FastMCPContext(fastmcp=self._fastmcp):
             return view, *await view.select_visible(self._fastmcp)
@@ -176,7 +179,10 @@ def _as_dict(result: object) -> Any:
 
 
 def _partial_documents(view: View) -> set[str]:
-    """Return the documents that are about some of the skills: such a server has others, about all."""
+    """Return the documents of single providers.
+
+    A view of several providers has documents about all of them.
+    """
     places = view.places if view.nested else ()
     return {_below(place.prefix, uri) for place in places for uri in view.resources.documents}
 
@@ -187,7 +193,10 @@ def _below(prefix: str, uri: str) -> str:
 
 
 class SkillsExtension(ServerExtension):
-    """Answers for every skill that its server publishes, and shows a client no more than FastMCP does."""
+    """The Skills extension for all skills that a server publishes.
+
+    Shows a client no more than FastMCP does.
+    """
 
     identifier = EXTENSION
     auto_register = True
@@ -211,7 +220,7 @@ class SkillsExtension(ServerExtension):
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Tell clients of changes for as long as the server runs that this is the root of."""
+        """Notify clients of changes while the server runs."""
         self._running = True
         try:
             self._follow_libraries(await self.view())
@@ -221,7 +230,10 @@ class SkillsExtension(ServerExtension):
             await self._stop_following()
 
     async def view(self) -> View:
-        """Return all skills that the server publishes now. Other servers may be mounted in it at any time."""
+        """Return the skills that the server publishes now.
+
+        Other servers may be mounted into it at any time.
+        """
         before, self._view = self._view, await view_of(self.server, self._view)
         await self._view.refresh()
         if before is not None and before is not self._view:
@@ -232,7 +244,10 @@ class SkillsExtension(ServerExtension):
         return self._view
 
     def _follow_libraries(self, view: View) -> None:
-        """Follow every library, and tell of its changes. What FastMCP follows, too, is followed once."""
+        """Follow every library, and notify clients of changes.
+
+        A library that FastMCP follows is not followed twice.
+        """
         if self._hooks is None:
             self._hooks = Hooks(self.server, self.view)
         self._hooks.install(view)
@@ -249,14 +264,14 @@ class SkillsExtension(ServerExtension):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _requires_live_resource(self, uri: str) -> bool:
-        """Whether FastMCP may not answer from a cache: what is read must be what is listed (S19)."""
+        """Return whether FastMCP must not use its cache, because a read must match the listing (S19)."""
         return self._view is not None and self._view.library.catalog.serves(uri)
 
     def _handler(self, method: str) -> Callable[[Context, Params], Awaitable[dict[str, Any]]]:
         async def handle(context: Context, _params: Params) -> dict[str, Any]:
             view = await self.view()
             async with FastMCPContext(fastmcp=self.server):
-                seen, _ = await view.select_visible(self.server)
-            return await respond(method, seen.methods[method], PRIVATE, context)
+                selection, _ = await view.select_visible(self.server)
+            return await respond(method, selection.methods[method], PRIVATE, context)
 
         return handle

@@ -1,4 +1,4 @@
-"""Skills as a FastMCP provider, and adding it to a server."""
+"""A FastMCP provider of skills, and adding it to a server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
@@ -51,7 +51,10 @@ Named = TypeVar("Named", Prompt, Tool)
 
 @asynccontextmanager
 async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """Do `work` meanwhile, and without a task group: FastMCP ends lifespans in a cancel scope of its own."""
+    """Run `work` in a task while the block runs.
+
+    No task group: FastMCP ends lifespans in another cancel scope.
+    """
     task = asyncio.create_task(work)
     try:
         yield
@@ -91,7 +94,10 @@ class SkillsProvider(SkillHolder):
         return await self._all(RESOURCES_LIST, SkillResource.of, RESOURCES_READ)
 
     async def _get_resource(self, uri: str, version: VersionSpec | None = None) -> Resource | None:
-        """Return any file, listed or not. One behind a pattern is asked of the pattern."""
+        """Return the resource of any file, listed or not.
+
+        Files behind a template are left to the template.
+        """
         found = await self._found(uri)
         return found if found is None or version is None or version.matches(found.version) else None
 
@@ -103,8 +109,8 @@ class SkillsProvider(SkillHolder):
         listed = (each for each in await self._list_resources() if str(each.uri) == uri)
         if (found := next(listed, None)) is not None:
             return found
-        known = uri not in catalog.directories and not any(each.match(uri) for each in catalog.templates)
-        if known and any(feature.serves(uri) for feature in self.features):  # an archive, or an old address
+        is_file = uri not in catalog.directories and not any(each.match(uri) for each in catalog.templates)
+        if is_file and any(feature.serves(uri) for feature in self.features):  # an archive or a legacy URI
             return SkillResource.of({"uri": uri, "name": uri}, read)
         return None
 
@@ -114,7 +120,10 @@ class SkillsProvider(SkillHolder):
     async def _get_resource_template(
         self, uri: str, version: VersionSpec | None = None
     ) -> ResourceTemplate | None:
-        """Return the pattern of `uri`, if there is such a skill. (FastMCP knows nothing of the values.)"""
+        """Return the template that matches `uri`, if there is a skill there.
+
+        FastMCP cannot check the values.
+        """
         await self.library.ensure_loaded()
         filled = (each.uri for each in self.library.catalog.templates if each.entry(uri) is not None)
         if version is not None or (pattern := next(filled, None)) is None:
@@ -135,7 +144,7 @@ class SkillsProvider(SkillHolder):
         return await self._named(TOOLS_LIST, name, version, await self._tools())
 
     def beside(self, server: FastMCP[Any]) -> None:
-        """Give way to every name that `server` has from elsewhere."""
+        """Let the names of all other providers of `server` take precedence over ours."""
         self._neighbours = lambda: [each for each in server.providers if each is not self]
 
     async def has_skill_tools(self) -> bool:
@@ -144,10 +153,10 @@ class SkillsProvider(SkillHolder):
         return SKILL_TOOLS.isdisjoint(await self._left_out(TOOLS_LIST, tools))
 
     async def _prompts(self) -> Sequence[Prompt]:
-        return await self._seen(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
+        return await self._visible(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
 
     async def _tools(self) -> Sequence[Tool]:
-        return await self._seen(TOOLS_LIST, SkillTool.of, TOOLS_CALL)
+        return await self._visible(TOOLS_LIST, SkillTool.of, TOOLS_CALL)
 
     async def _offered(self, method: str, ours: Sequence[Named]) -> Sequence[Named]:
         left_out = await self._left_out(method, {each.name for each in ours})
@@ -156,26 +165,26 @@ class SkillsProvider(SkillHolder):
     async def _named(
         self, method: str, name: str, version: VersionSpec | None, ours: Sequence[Named]
     ) -> Named | None:
-        """Return what is ours under a name. Others are asked for theirs only then."""
+        """Return our component with this name; None if there is none, or another provider has the name."""
         found = next((each for each in ours if each.name == name), None)
         if found is None or (version is not None and not version.matches(found.version)):
             return None
         return None if name in await self._left_out(method, {each.name for each in ours}) else found
 
     async def _left_out(self, method: str, ours: AbstractSet[str]) -> AbstractSet[str]:
-        """Return the names of ours that are not offered, because the server has something of that name."""
+        """Return the names of ours that are not offered, because another provider has them."""
         theirs: set[str] = set()
         for provider in self._neighbours() if ours else ():
             if not await holds_skills(provider):
                 listed = provider.list_tools() if method == TOOLS_LIST else provider.list_prompts()
-                with suppress(Exception):  # whoever asks for the list is told what is wrong with it
+                with suppress(Exception):  # a client that requests the list gets the error
                     theirs |= {each.name for each in await listed}
         return self.taken.note(method, ours & theirs)
 
-    async def _seen(
-        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str
+    async def _visible(
+        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], item_method: str
     ) -> Sequence[Component]:
-        """Return what a list of ours has for the client that asks. It is answered from what that may see."""
+        """Return the components of a list of ours, for the skills that the requesting client may see."""
         if method not in self._methods:
             return ()
         await self.library.ensure_loaded()
@@ -184,20 +193,20 @@ class SkillsProvider(SkillHolder):
         if method not in methods:
             return ()
         items = [item async for item in _pages(methods[method], LISTS[method].items)]
-        return [make(item, methods[asked]) for item in items]
+        return [make(item, methods[item_method]) for item in items]
 
     async def _hidden(self) -> frozenset[str]:
-        """Return the skills that the server at work keeps from the client that asks."""
+        """Return the skills that the current server hides from the requesting client."""
         try:
             server = get_context().fastmcp
-        except RuntimeError:  # somebody asks the provider itself
+        except RuntimeError:  # the provider is called outside a request
             return frozenset()
         return await find_hidden_skills(server, self.library) if self in server.providers else frozenset()
 
     async def _all(
-        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str
+        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], item_method: str
     ) -> Sequence[Component]:
-        """Return a component for everything in a list of ours, made once for each catalogue."""
+        """Return a component for each item in a list of ours. Cached per catalogue."""
         if method not in self._methods:
             return ()
         await self.library.ensure_loaded()
@@ -205,7 +214,7 @@ class SkillsProvider(SkillHolder):
         known = self._known.get(method)
         if known is None or known[0] is not catalog:
             items = [item async for item in _pages(self._methods[method], LISTS[method].items)]
-            known = catalog, [make(item, self._methods[asked]) for item in items]
+            known = catalog, [make(item, self._methods[item_method]) for item in items]
             self._known[method] = known
         return known[1]
 
@@ -225,15 +234,15 @@ async def _pages(method: Method, part: str) -> AsyncGenerator[Mapping[str, Any]]
 def attach_to_fastmcp(
     server: FastMCP[Any], library: Library, prompts: Mapping[str, Skill], options: ServeOptions
 ) -> None:
-    """Add a provider of skills to a server. Raises `ConflictError` if it serves skills already."""
+    """Add a provider of skills to a server. Raises `ConflictError` if the server already has skills."""
     if any(isinstance(provider, SkillHolder) for provider in server.providers):
-        raise ConflictError(f"the server has skills already; {ATTACH_ONCE_HINT}")
-    # FastMCP would keep the other extension, and say so nowhere.
+        raise ConflictError(f"the server already has skills; {ATTACH_ONCE_HINT}")
+    # FastMCP would silently keep the other extension.
     extensions: Any = server._extensions  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     declared = extensions.get(EXTENSION)
     if declared is not None and not declared.auto_register:
         raise ConflictError(
-            f"the server has another extension for `{EXTENSION}`; take it out, and attach its folders, too"
+            f"the server has another extension for `{EXTENSION}`; remove it, and attach its folders instead"
         )
     provider = SkillsProvider(library, prompts, options)
     provider.beside(server)

@@ -28,15 +28,15 @@ from skillwire.server.serve_options import ServeOptions, all_features
 from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
 
-_MOST = 32
-"""Selections that are kept. Clients that see the same share one."""
+_MAX_SELECTIONS = 32
+"""Maximum number of cached selections. Clients that see the same skills share one."""
 _PROBE = "probe/SKILL.md"
 
 
 async def find_hidden_skills(server: FastMCP[Any], library: Library) -> frozenset[str]:
-    """Return the skills whose `SKILL.md` a server does not list for the client that asks, by their URIs.
+    """Return the URIs of the skills whose `SKILL.md` a server does not list for the requesting client.
 
-    That is the one question: it goes through everything that FastMCP does to a list, middleware included.
+    The list goes through everything that FastMCP applies to it, including middleware.
     """
     listed = {str(resource.uri) for resource in await server.list_resources()}
     return frozenset(uri for uri in library.catalog.entries if uri not in listed)
@@ -44,7 +44,7 @@ async def find_hidden_skills(server: FastMCP[Any], library: Library) -> frozense
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Some skills of a library, and every way in to them."""
+    """Some skills of a library, and the features that serve them."""
 
     library: Library
     features: Sequence[Feature]
@@ -61,7 +61,7 @@ class Selection:
 
 
 class Selections:
-    """A library without what is hidden, for each set of hidden skills that came up."""
+    """A library without its hidden skills, cached for each set of hidden skills."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Selections:
         self._known: OrderedDict[frozenset[str], Selection] = OrderedDict()
 
     async def without(self, hidden: frozenset[str]) -> Selection:
-        """Return the skills that are not hidden, as they are now."""
+        """Return the current skills without `hidden`."""
         if not hidden:
             return self._everything
         selection = self._known.pop(hidden, None) or self._made(hidden)
         self._known[hidden] = selection
-        if len(self._known) > _MOST:
+        if len(self._known) > _MAX_SELECTIONS:
             self._known.popitem(last=False)
         await selection.refresh()
         return selection
@@ -94,7 +94,7 @@ class Selections:
 
 
 class SkillHolder(Provider):
-    """A provider that has skills, whatever it makes of them."""
+    """Base of providers that have skills."""
 
     library: Library
     prompts: Mapping[str, Skill]
@@ -104,30 +104,30 @@ class SkillHolder(Provider):
     taken: TakenNames
 
     async def has_skill_tools(self) -> bool:
-        """Whether the tools that load skills are ours on the server that they are attached to."""
+        """Return whether the server that it is attached to offers our tools that load skills."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A holder of skills, and the path below which a server publishes what it has; empty for none."""
+    """A holder of skills, and the path prefix under which a server publishes them; empty for none."""
 
     holder: SkillHolder
     prefix: str
 
 
 async def places(server: FastMCP[Any]) -> list[Place]:
-    """Return every holder of skills in a server and below it, in the order in which FastMCP asks them."""
+    """Return every holder of skills in a server and in servers mounted in it, in FastMCP's order."""
     return [place async for place in _below(server.providers, server.transforms)]
 
 
 async def holds_skills(provider: Provider) -> bool:
-    """Whether a provider has skills, or has something mounted that has."""
+    """Return whether a provider, or anything mounted in it, has skills."""
     return any([True async for _ in _below([provider], ())])
 
 
 async def _below(providers: Sequence[Provider], around: Sequence[Transform]) -> AsyncGenerator[Place]:
-    """Yield the holders below `providers`, whose components go through the transforms `around`."""
+    """Yield the holders in `providers` and below. `around` are the outer transforms of their components."""
     for provider in providers:
         transforms = [*provider.transforms, *around]
         match provider:
@@ -139,7 +139,7 @@ async def _below(providers: Sequence[Provider], around: Sequence[Transform]) -> 
                 mounted = provider.server
                 inner, transforms = mounted.providers, [*mounted.transforms, *transforms]
             case _WrappedProvider():
-                inner = [provider._inner]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no other name
+                inner = [provider._inner]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - there is no public name
             case AggregateProvider():
                 inner = provider.providers
             case _:
@@ -149,7 +149,7 @@ async def _below(providers: Sequence[Provider], around: Sequence[Transform]) -> 
 
 
 async def _prefix(transforms: Sequence[Transform]) -> str | None:
-    """Return where transforms put a resource, seen on one; None if that is not below some path."""
+    """Return the path prefix that transforms add to a test resource; None if they do anything else to it."""
     probe: Sequence[Resource] = [Resource(uri=AnyUrl(f"{SCHEME}{_PROBE}"), name="probe")]
     for transform in transforms:
         probe = await transform.list_resources(probe)
@@ -161,7 +161,7 @@ async def _prefix(transforms: Sequence[Transform]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a server publishes, as long as the same skills are mounted at the same places."""
+    """The skills that a server publishes. Valid while the same holders are mounted at the same places."""
 
     places: Sequence[Place]
     library: Library
@@ -169,7 +169,7 @@ class View:
     notifier: ChangeNotifier
     selections: Selections
     nested: Sequence[tuple[Source, LibrarySource]] = ()
-    """Where the library is made of others: each as a source of it, and what knows whether that changed."""
+    """For each combined library: its source, and the `LibrarySource` that knows whether it changed."""
 
     @property
     def resources(self) -> ResourcesFeature:
@@ -181,11 +181,11 @@ class View:
 
     @property
     def own(self) -> Sequence[SkillHolder]:
-        """Those whose skills the server publishes as they are, under no prefix."""
+        """The holders whose skills the server publishes without a prefix."""
         return [place.holder for place in self.places if not place.prefix]
 
     def prompts(self) -> dict[str, tuple[str, Skill]]:
-        """Return the prompts of skills, by the names that FastMCP gives them, each with its prefix."""
+        """Return the prompts of skills with their prefixes, by the names that FastMCP gives them."""
         return {
             "_".join([*_segments(place.prefix), name]): (place.prefix, skill)
             for place in self.places
@@ -193,18 +193,18 @@ class View:
         }
 
     def is_shadowed(self, uri: str) -> bool:
-        """Whether `uri` is that of a skill at whose path another one stands: FastMCP would read from both."""
+        """Return whether another skill takes the place of the one at `uri`. FastMCP would read from both."""
         if not self.nested or self.library.catalog.serves(uri):
             return False
         return any(place.holder.library.catalog.serves(_inside(place.prefix, uri)) for place in self.places)
 
     async def select_visible(self, server: FastMCP[Any]) -> tuple[Selection, frozenset[str]]:
-        """Return what the client that asks `server` may see, and the URIs of the skills that it may not."""
+        """Return the skills that the requesting client may see, and the URIs of those that it may not."""
         hidden = await find_hidden_skills(server, self.library)
         return await self.selections.without(hidden), hidden
 
     async def refresh(self) -> None:
-        """See to it that the library is what the libraries that it is made of are at this moment."""
+        """Load the library, and bring it up to date with the libraries that it combines."""
         await self.library.ensure_loaded()
         for source, nested in self.nested:
             if nested.is_stale:
@@ -212,14 +212,14 @@ class View:
 
 
 async def view_of(server: FastMCP[Any], before: View | None) -> View:
-    """Return what a server publishes now: the same value as before if that is the same."""
+    """Return the view of a server now. Returns `before` if nothing was mounted or removed since."""
     found = await places(server)
     if before is not None and before.places == found:
         return before
     match found:
-        case [Place(holder, "")]:  # the usual case: its own library, so that no two can differ
+        case [Place(holder, "")]:  # the usual case: use its library directly, so that no copy can differ
             notifier = ChangeNotifier(holder.library, holder.features)
-            _tell_of_taken_names(holder, holder.features, notifier)
+            _notify_of_taken_names(holder, holder.features, notifier)
             return View(found, holder.library, holder.features, notifier, holder.selections)
         case _:
             return _composed(found)
@@ -233,7 +233,8 @@ def _composed(found: Sequence[Place]) -> View:
     sources: list[tuple[Source, LibrarySource]] = [
         (PrefixedSource(source, place.prefix) if place.prefix else source, source) for place, source in nested
     ]
-    library = Library([source for source, _ in sources], movable=False)  # FastMCP would not know where
+    # Not movable: FastMCP could not follow a moved skill.
+    library = Library([source for source, _ in sources], movable=False)
     all_options = [place.holder.options for place in found] or [ServeOptions()]
     options = replace(
         all_options[0],
@@ -247,37 +248,42 @@ def _composed(found: Sequence[Place]) -> View:
     notifier = ChangeNotifier(library, features)
     for place in found:
         show_taken_names(features, place.holder.taken)
-        _tell_of_taken_names(place.holder, features, notifier)
+        _notify_of_taken_names(place.holder, features, notifier)
     return View(found, library, features, notifier, selections, sources)
 
 
-def _tell_of_taken_names(holder: SkillHolder, features: Sequence[Feature], notifier: ChangeNotifier) -> None:
-    """Have clients hear when the document of problems shows another name that is taken."""
+def _notify_of_taken_names(
+    holder: SkillHolder, features: Sequence[Feature], notifier: ChangeNotifier
+) -> None:
+    """Notify clients when the document of problems reports a further taken name."""
 
-    def tell() -> None:
+    def notify() -> None:
         problems_changed(features, notifier)
 
-    holder.taken.on_change = tell
+    holder.taken.on_change = notify
 
 
 def _prompt_content(all_options: Sequence[ServeOptions]) -> PromptContent:
-    """Return text if one server wants it: every client can read that."""
-    wanted = {each.prompt_content for each in all_options}
-    return PromptContent.TEXT if PromptContent.TEXT in wanted else PromptContent.RESOURCE
+    """Return text if one holder requires it, because every client can read text."""
+    requested = {each.prompt_content for each in all_options}
+    return PromptContent.TEXT if PromptContent.TEXT in requested else PromptContent.RESOURCE
 
 
 def _skill_tools(all_options: Sequence[ServeOptions]) -> SkillTools:
-    """Return what holds for the skills of all servers: text about them must name no tool that is not there.
+    """Return the strictest option of all holders, because instructions must not name a tool that is missing.
 
-    Each server still lists its own tools, as its author wants.
+    Each holder still lists its tools by its own options.
     """
-    wanted = {each.skill_tools for each in all_options}
-    careful = (SkillTools.NEVER, SkillTools.AUTO)
-    return next((each for each in careful if each in wanted), SkillTools.ALWAYS)
+    requested = {each.skill_tools for each in all_options}
+    strictest_first = (SkillTools.NEVER, SkillTools.AUTO)
+    return next((each for each in strictest_first if each in requested), SkillTools.ALWAYS)
 
 
 def _inside(prefix: str, uri: str) -> str:
-    """Return a URI as the skills below `prefix` know it; nothing that they know for any other."""
+    """Return `uri` without `prefix`.
+
+    A URI outside the prefix is returned unchanged, and matches no skill there.
+    """
     return uri.replace(f"://{prefix}/", "://", 1) if prefix else uri
 
 
