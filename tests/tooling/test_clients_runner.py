@@ -107,7 +107,7 @@ def test_a_check_that_vanishes_or_a_new_word_is_a_difference(runner: Runner) -> 
     assert "http: more: was ok, is not checked" in fewer.stdout
     words = runner.run(runner.client("good", more.replace('["list"]', '["list", "fly"]')))
     assert words.returncode == 1
-    assert "it was checked for list, fly; the README says list" in words.stdout
+    assert "it was checked for list, fly; the README has list" in words.stdout
 
 
 # A driver that wants a server without `/.well-known/agent-skills/`.
@@ -190,7 +190,7 @@ def test_what_cannot_be_installed_is_not_run_and_never_passed(runner: Runner) ->
     path = f"{Path(sys.executable).parent}{os.pathsep}/nowhere"
     done = runner.run(*clients, options=("--write",), env={"PATH": path})
     assert done.returncode == 0
-    assert "No-Python 1.0: NOT RUN: no Python 2.0 was found (the README says so)" in done.stdout
+    assert "No-Python 1.0: NOT RUN: no Python 2.0 was found (as in the README)" in done.stdout
     assert "No-Package 1.0: NOT RUN: No-Package 1.0 cannot be installed: " in done.stdout
     assert "No-Npm 1.0: NOT RUN: npm was not found" in done.stdout
     assert "clients: 0 of 0 passed; 4 NOT RUN: no-python, no-package, no-npm, no-judge" in done.stdout
