@@ -93,7 +93,7 @@ def test_a_client_must_stop_for_the_right_reason(grades: Any, status: str, said:
     assert (result.passed, result.asked, not result.complaints) == (passed, 1, bool(passed))
 
 
-def test_every_scenario_for_clients_is_demanded_on_both_versions_without_excuse(grades: Any) -> None:
+def test_client_scenarios_have_no_excuses_on_both_versions(grades: Any) -> None:
     assert {(exam.scenario, exam.protocol) for exam in grades.CLIENT_EXAMS} == {
         (scenario, protocol)
         for scenario in grades.CLIENT_SKILLS
