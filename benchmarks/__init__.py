@@ -1,1 +1,1 @@
-"""What the server costs, measured: start it with `scripts/bench`."""
+"""Benchmarks. Run them with `scripts/bench`."""

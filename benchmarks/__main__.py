@@ -1,4 +1,4 @@
-"""The command line: run what is asked for, print each report, and keep it."""
+"""The command line: run the requested benchmarks, print their reports and write them to files."""
 
 import argparse
 import sys
@@ -27,30 +27,32 @@ BENCHMARKS: dict[str, Callable[[Plan], _Report]] = {
     "drive": drive.run,
 }
 SPEED = "speed"
-"""The one that can be run part by part, and draws a picture."""
+"""The benchmark that can run part by part, and that draws a chart."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure what serving skills costs.")
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Run the benchmarks.")
     parser.add_argument(
-        "names", nargs="*", metavar="BENCHMARK", help=f"{', '.join(BENCHMARKS)} or {SPEED}; without one, all"
+        "names", nargs="*", metavar="BENCHMARK", help=f"{', '.join(BENCHMARKS)} or {SPEED} (default: all)"
     )
-    parser.add_argument("--quick", action="store_true", help="small trees, one round: does it work at all?")
+    parser.add_argument(
+        "--quick", action="store_true", help="small trees, one round: only to see that it works"
+    )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FOLDER",
-        help="where the results are written (benchmarks/results; with --quick nowhere)",
+        help="where to write the results (default: benchmarks/results; with --quick: nowhere)",
     )
     parser.add_argument(
         "--only",
         action="append",
         choices=list(parts.PARTS),
-        help=f"with `{SPEED}`: measure this part, and keep what is known of the others; repeatable",
+        help=f"with `{SPEED}`: measure only this part, and keep the other results; repeatable",
     )
     chosen = parser.parse_args(arguments)
     if unknown := set(chosen.names) - {*BENCHMARKS, SPEED}:
-        parser.error(f"there is no benchmark `{min(unknown)}`; there are {', '.join([*BENCHMARKS, SPEED])}")
+        parser.error(f"unknown benchmark `{min(unknown)}`; choose from {', '.join([*BENCHMARKS, SPEED])}")
     output: Path | None = chosen.output or (None if chosen.quick else RESULTS)
     for name in chosen.names or [*BENCHMARKS, SPEED]:
         if name == SPEED:
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _speed(only: Sequence[str], output: Path | None, *, quick: bool) -> None:
-    """Measure beside the peers. What is found is written after each part: an end amid it loses little."""
+    """Compare our server with others. Write results after each part, in case the run is interrupted."""
 
     def write(report: SpeedReport) -> None:
         if output is not None:

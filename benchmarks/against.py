@@ -1,4 +1,4 @@
-"""This checkout beside an earlier commit of it, in turns within one run: is anything slower?"""
+"""Compare the speed of this checkout with an earlier commit, in turns within one run."""
 
 import argparse
 import random
@@ -20,20 +20,20 @@ from benchmarks.speed.processes import Running
 from benchmarks.trees import Tree, grow, settle
 
 LEAST = 0.95
-"""A median ratio below this counts as slower, if chance does not explain it."""
+"""A median ratio below this counts as slower, if the confidence interval agrees."""
 _TURN, _IN_FLIGHT, _FEW = 0.3, 16, 100
 _SETTLED = 0.7
-"""Seconds after which a server that has started does nothing more by itself."""
+"""Seconds after the start until a server is idle."""
 _DRAWS = 2000
 _LARGE = (b"x" * 99 + b"\n") * 10_000
 
 Environments = Mapping[str, Mapping[str, str]]
-"""What each of the two is started with, by its name."""
+"""The environment variables of each of the two servers, by name."""
 
 
 @dataclass(slots=True)
 class Pair:
-    """One thing, measured of both in each round. Larger is better."""
+    """One measurement of both servers in each round. Larger is better."""
 
     what: str
     samples: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
@@ -43,7 +43,7 @@ class Pair:
         return [now / before for now, before in self.samples]
 
     def interval(self) -> tuple[float, float]:
-        """Return where 95 of 100 medians of ratios drawn again from these would be."""
+        """Return the 95 % confidence interval of the median ratio, by bootstrapping."""
         draw = random.Random(0)
         medians = sorted(
             statistics.median(draw.choices(self.ratios, k=len(self.ratios))) for _ in range(_DRAWS)
@@ -68,7 +68,7 @@ def _sources_of(revision: str) -> Generator[Path]:
 
 
 def _reads(pair: Environments, tree: Tree, transport: str, rounds: int) -> Iterator[Pair]:
-    """Yield requests a second, of both servers, for each kind of request."""
+    """Yield the requests a second of both servers, for each kind of request."""
     small = [tree.uri(index) for index in tree.spread(50)]
     kinds: Sequence[tuple[str, str, Sequence[str]]] = (
         ("`resources/read` of 3 KB, repeated", "resources/read", small),
@@ -94,14 +94,14 @@ class _Load:
 
     @property
     def once(self) -> bool:
-        """Whether each thing is asked for once: then nothing may be known before."""
+        """Whether each URI is requested only once, so that nothing is cached."""
         return len(self.uris) > _FEW
 
 
 def _speeds(
     both: Sequence[tuple[str, Mapping[str, str]]], tree: Tree, transport: str, load: _Load
 ) -> dict[str, float]:
-    """Start both servers and return the requests that each answers in a second, measured there and back."""
+    """Start both servers, and return the requests that each answers in a second, measured alternately."""
     with ExitStack() as stack:
         running = [stack.enter_context(Running(_ours(), transport, tree.root, env)) for _, env in both]
         questions = [
@@ -136,7 +136,7 @@ def _starts(pair: Environments, tree: Tree, folder: Path, rounds: int) -> Iterat
 
 
 def _start(tree: Tree, env: Mapping[str, str]) -> tuple[float, int]:
-    """Return the seconds to the first list, and the memory after use. What was learned is kept at the end."""
+    """Return the seconds to the first list, and the memory after use. Ending writes the scan cache."""
     with Running(_ours(), STDIO, tree.root, env) as running:
         running.ask("skills/list")
         seconds = running.spent().wall
@@ -150,7 +150,7 @@ def _start(tree: Tree, env: Mapping[str, str]) -> tuple[float, int]:
 
 
 def _in_turn(pair: Environments, turn: int) -> list[tuple[str, Mapping[str, str]]]:
-    """Return both, the other one first in every other turn."""
+    """Return both, in alternating order."""
     both = list(pair.items())
     return both if turn % 2 else both[::-1]
 
@@ -164,7 +164,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("revision", help="the commit to compare with")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--skills", type=int, default=1000)
-    parser.add_argument("--only", choices=["starts", STDIO, HTTP], help="measure this alone")
+    parser.add_argument("--only", choices=["starts", STDIO, HTTP], help="measure only this")
     chosen = parser.parse_args(arguments)
     print(f"{Machine.here()}\n", flush=True)
     print(f"Above 1: faster than, or less memory than, `{chosen.revision}`. {chosen.rounds} rounds.\n")
@@ -184,8 +184,8 @@ def main(arguments: Sequence[str]) -> int:
             STDIO: _reads(pair, tree, STDIO, chosen.rounds),
             HTTP: _reads(pair, tree, HTTP, chosen.rounds),
         }
-        wanted = (part for name, part in parts.items() if chosen.only in {None, name})
-        for each in chain.from_iterable(wanted):
+        chosen_parts = (part for name, part in parts.items() if chosen.only in {None, name})
+        for each in chain.from_iterable(chosen_parts):
             low, high = each.interval()
             mark = " **slower**" if each.is_slower else ""
             print(

@@ -1,8 +1,8 @@
-"""What one change costs in the process: the look at the folder, the next catalogue, and what is different.
+"""The cost of one change inside the process: rescan the folder, compose the next catalogue, compare them.
 
     python -m benchmarks.amending ROOT SIZE EDITS
 
-is one round, in a process of its own.
+runs one round, in its own process.
 """
 
 import json
@@ -45,16 +45,16 @@ def _round_apart(tree: Tree, edits: int) -> dict[str, Cost]:
     return {name: Cost(wall, cpu) for name, (wall, cpu) in costs.items()}
 
 
-class _Told(FolderSource):
-    """A folder in which changes are noticed when this benchmark says so."""
+class _ManualSource(FolderSource):
+    """A folder source that reports changes only when this benchmark sends them."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root, keep_good=True)
-        self.tell, self._told = anyio.create_memory_object_stream[Locations](1)
+        self.report, self._reported = anyio.create_memory_object_stream[Locations](1)
         self.looks: list[Cost] = []
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
-        async for where in self._told:
+        async for where in self._reported:
             yield where
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
@@ -63,22 +63,22 @@ class _Told(FolderSource):
 
 
 class _Updates:
-    """Changes that a library is told of, one after the other."""
+    """Makes one change after the other, and measures the library's update."""
 
-    def __init__(self, source: _Told, library: Library) -> None:
+    def __init__(self, source: _ManualSource, library: Library) -> None:
         self._source = source
         self._changed = anyio.Event()
         self.costs: dict[str, list[Cost]] = {}
         library.listen(self._note)
 
     async def after(self, name: str, change: Callable[[], object], where: Sequence[Path]) -> None:
-        """Make a change, and measure from there until the new catalogue is served."""
+        """Make a change, and measure the time from its report until the new catalogue is served."""
         change()
         self._changed = anyio.Event()
         self._source.looks.clear()
         with timed(self.costs.setdefault(f"update after {name}", [])):
             with anyio.fail_after(PATIENCE):
-                await self._source.tell.send(frozenset(map(str, where)))
+                await self._source.report.send(frozenset(map(str, where)))
                 await self._changed.wait()
         self.costs.setdefault(f"update after {name}: of this, the look at the folder", []).extend(
             self._source.looks
@@ -89,8 +89,8 @@ class _Updates:
 
 
 async def _round(tree: Tree, edits: int) -> dict[str, Cost]:
-    tree.plant(tree.size)  # the team is there before those that are measured
-    source = _Told(tree.root)
+    tree.plant(tree.size)  # the team's folder must exist before the measured changes
+    source = _ManualSource(tree.root)
     library = Library([source])
     await library.load()
     updates = _Updates(source, library)

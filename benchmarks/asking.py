@@ -1,4 +1,4 @@
-"""Requests over stdio, one after the other, to servers of all sizes that run side by side."""
+"""Measure sequential requests over stdio, to servers of all sizes that run at the same time."""
 
 import statistics
 import time
@@ -18,7 +18,7 @@ _IN_CODE = f"{_READ}, from a `SkillServer` of the smallest tree"
 def measure(trees: Sequence[Tree], plan: Plan) -> list[Series]:
     tables: dict[str, Table] = {}
     for _ in range(plan.rounds):
-        # New processes each round: of two servers of one size, one can be slower for as long as it lives.
+        # Start new processes each round, because a process can be slower than its twin for its whole life.
         _round(trees, plan, tables)
     return [series for name, table in tables.items() for series in series_of(name, table, Growth.CONSTANT)]
 
@@ -40,7 +40,7 @@ def _round(trees: Sequence[Tree], plan: Plan, tables: dict[str, Table]) -> None:
 
 
 def _questions(server: StdioServer, tree: Tree, count: int) -> Mapping[str, Sequence[bytes]]:
-    """Return `count` requests of each kind. Those about one skill are about skills from all over the tree."""
+    """Return `count` requests of each kind. Requests for one skill are spread over the tree."""
     some = tree.spread(count)
     return {
         "`skills/list`, the first page of 100": [request("skills/list")] * count,
@@ -66,15 +66,15 @@ def _last_page(server: StdioServer, method: str) -> bytes:
 def _warm_up(server: StdioServer, questions: Mapping[str, Sequence[bytes]]) -> None:
     for lines in questions.values():
         for line in lines:
-            result(server.ask(line))  # raises if it is refused
+            result(server.ask(line))  # raises if the server refuses it
 
 
 def _batch(server: StdioServer, lines: Sequence[bytes]) -> Cost:
-    """Return what one request costs: the median of the waits, and the server's share of CPU time."""
+    """Return the cost of one request: the median wall time, and the server's mean CPU time."""
     waits: list[float] = []
     before = server.spent().cpu
     for line in lines:
-        asked = time.perf_counter()
+        began = time.perf_counter()
         server.ask(line)
-        waits.append(time.perf_counter() - asked)
+        waits.append(time.perf_counter() - began)
     return Cost(statistics.median(waits), (server.spent().cpu - before) / len(lines))

@@ -1,4 +1,4 @@
-"""A burst of files in the served folder: how long others wait, and when it is over."""
+"""Measure a burst of new files in the served folder: delays for clients, and time to a complete catalogue."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _SPAN = (Statistic.MEDIAN, Statistic.WORST)
 
 
 def measure(trees: Sequence[Tree], elsewhere: Tree, plan: Plan) -> list[Distribution]:
-    """Measure on `trees`, against the same on a folder `elsewhere` that nobody serves."""
+    """Measure bursts in `trees`, and for comparison in `elsewhere`, which is not served."""
     rows: dict[str, dict[int, list[float]]] = {}
     for tree in turns(trees, plan.rounds):
         for name, samples in _round(tree, elsewhere, plan).items():

@@ -1,4 +1,4 @@
-"""Whether a server lists all that was written: asked on a pipe that others use at the same time."""
+"""Check when a server lists everything that was written, over a connection that is also used otherwise."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,9 @@ _EVERY = 0.05
 
 
 class Census:
-    """First asks for the skill that is written last, every now and then; once that is there, lists all.
+    """Polls for the last written skill, and then lists all skills.
 
-    To read a file would make the server look at it; these questions do not.
+    These requests read no files, because a read would make the server rescan them.
     """
 
     def __init__(self, burst: Burst) -> None:
@@ -24,13 +24,13 @@ class Census:
         self._asked: int | None = None
         self._next = 0.0
         self._begun: float | None = None
-        """When the list was begun that is being read; None before."""
+        """When the current listing began; None while polling."""
         self._cursor: str | None = None
         self._found: dict[str, str] = {}
         self.complete_at: float | None = None
 
     def ask(self, client: ListeningClient, now: float) -> None:
-        """Ask the next question, if it is time."""
+        """Send the next request, if it is due."""
         if self.complete_at is not None or self._asked is not None or now < self._next:
             return
         if self._begun is None:
@@ -40,12 +40,12 @@ class Census:
             self._asked = client.send("skills/list", **page)
 
     def take(self, arrival: Arrival) -> None:
-        """Take an answer, if it is ours."""
+        """Process an answer, if it belongs to the census."""
         if self._asked is None or arrival.body.get("id") != self._asked:
             return
         self._asked = None
         result: Mapping[str, Any] | None = arrival.body.get("result")
-        if result is None:  # not there yet; or a cursor of a list that has changed
+        if result is None:  # not listed yet, or the list changed and the cursor is invalid
             self._start_again(arrival.at)
         elif self._begun is None:
             self._begun = arrival.at

@@ -1,8 +1,8 @@
-"""The repository contract over many skills: each checked alone, all together, and every text read.
+"""Measure the repository contract on many skills: each alone, all together, and every text.
 
     python -m benchmarks.checking ROOT SIZE
 
-is one round, in a process of its own: what one round leaves in memory would be in the way of the next.
+runs one round, in its own process, so that rounds do not affect each other's memory.
 """
 
 import json
@@ -36,7 +36,7 @@ _KIB = 1024
 
 
 def grow(root: Path, size: int) -> Path:
-    """Write skills that keep the contract, each with a reference, a text of 3 KB and two dependencies."""
+    """Write skills that satisfy the contract, each with a 3 KB text, a reference and dependencies."""
     for index in range(size):
         folder = root / f"team-{index // _GROUP:03}" / _name(index)
         (folder / "references").mkdir(parents=True)
@@ -46,7 +46,7 @@ def grow(root: Path, size: int) -> Path:
 
 
 def measure(trees: dict[int, Path], plan: Plan) -> list[Series]:
-    """Measure every tree once a round, so that a busy minute of the machine falls on all of them alike."""
+    """Measure every tree once a round, so that load on the machine affects all of them equally."""
     tables: dict[str, Table] = {}
     peaks: dict[int, list[float]] = {}
     for turn in range(plan.rounds):
@@ -90,15 +90,15 @@ async def _round(root: Path, size: int) -> dict[str, list[float]]:
         problems = await all_problems(library, skills, skills.checked.repository.skills)
     added = max(_peak() - before, 1)
     assert len(skills.checked.repository.skills) == size, "not every skill was checked"
-    assert problems == [], "the skills should keep the contract"
+    assert problems == [], "the skills should satisfy the contract"
     figures = {name: [cost.wall, cost.cpu] for name, cost in zip(_PARTS, costs, strict=True)}
     return {**figures, _PEAK: [added / (size * _TEXT_BYTES)]}
 
 
 def _peak() -> int:
-    """Return the most memory that this process ever had, in bytes."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * _KIB
+    """Return the peak memory of this process, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * _KIB
 
 
 def _name(index: int) -> str:

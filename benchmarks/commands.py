@@ -1,4 +1,4 @@
-"""How long a command takes that does next to nothing: what it must load before it can begin."""
+"""Measure the start-up time of a command: one that does almost no work."""
 
 import os
 import subprocess

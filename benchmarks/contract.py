@@ -1,4 +1,4 @@
-"""What checking the repository contract costs: grow the trees, measure, report."""
+"""The benchmark of the repository contract: write the trees, measure, report."""
 
 import json
 import tempfile
@@ -16,35 +16,35 @@ from benchmarks.talk import say
 from benchmarks.trees import settle
 
 _INTRODUCTION = """\
-# What the repository contract costs
+# Cost of the repository contract
 
-Made by `scripts/bench contract`: generated skills that keep the contract, each with a text of 3 KB, a
-reference, tags and up to two dependencies. One pass, in one process a round; medians of interleaved rounds.
-Files are in the page cache. Columns are the number of skills.
+Written by `scripts/bench contract`. The generated skills satisfy the contract. Each has a text of 3 KB, a
+reference, tags and up to two dependencies. Every round is one pass in a new process. Figures are medians of
+interleaved rounds. Files are in the page cache. Columns are the number of skills.
 """
 _LINEAR = """\
-## What grows with the number of skills
+## Costs that grow with the number of skills
 
-*slope*: the last size against the one before, divided by how many times larger it is, compared within each
-round. 1.0 is linear; a constant part pulls it below. *per skill*: what each further skill adds between these
-two sizes.
+*slope*: the cost at the largest size divided by that at the size before, divided by the ratio of the sizes.
+1.0 is linear growth; a constant part makes it smaller. *per skill*: the cost of each further skill between
+these two sizes.
 """
 _MEMORY = """\
-## What is not kept
+## Memory
 
-If texts were held in memory, this would be 1 or more.
+If the texts stayed in memory, this would be 1 or more.
 """
 _CONSTANT = """\
-## What must not grow
+## Costs that must not grow
 
-CPU time of the contract, its rules and texts, as a multiple of other work on the same files, compared within
-each round. *growth*: the last size against the first. 1.0: it costs the same for each skill.
+CPU time of the contract (rules and texts), as a multiple of other work on the same files in the same round.
+*growth*: the largest size compared with the smallest. 1.0 means the same cost for each skill.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ContractReport:
-    """All that one run has found."""
+    """The results of one run."""
 
     machine: Machine
     seconds: float
@@ -78,11 +78,11 @@ class ContractReport:
 
 
 def run(plan: Plan) -> ContractReport:
-    """Measure trees of half the sizes in `plan`: the largest has 5,000 skills."""
+    """Measure trees of half the sizes in `plan`."""
     machine = Machine.here()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="skillwire-bench-") as folder:
-        say("growing the trees")
+        say("writing the trees")
         trees = {size // 2: checking.grow(Path(folder) / str(size), size // 2) for size in plan.sizes}
         settle()
         say("checking")

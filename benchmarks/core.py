@@ -1,4 +1,4 @@
-"""What serving costs: grow the trees, measure, report."""
+"""The benchmark of serving: write the trees, measure, report."""
 
 import tempfile
 import time
@@ -16,7 +16,7 @@ from benchmarks.trees import Tree, grow, settle
 _MEASUREMENTS: dict[str, Callable[[Sequence[Tree], Plan], list[Series]]] = {
     "starting servers": starting.measure,
     "scanning": indexing.measure,
-    "asking": asking.measure,
+    "sending requests": asking.measure,
 }
 
 
@@ -25,7 +25,7 @@ def run(plan: Plan) -> Report:
     machine = Machine.here()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="skillwire-bench-") as folder:
-        say("growing the trees")
+        say("writing the trees")
         single = grow(Path(folder) / "1", 1)
         trees = [grow(Path(folder) / str(size), size) for size in plan.sizes]
         settle()

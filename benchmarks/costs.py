@@ -1,4 +1,4 @@
-"""What something cost: wall time, and the CPU time that a noisy machine cannot stretch as much."""
+"""The cost of an operation: wall time, and CPU time, which varies less on a busy machine."""
 
 import statistics
 import sys
@@ -12,7 +12,7 @@ import psutil
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds."""
+    """Wall time and CPU time, in seconds."""
 
     wall: float
     cpu: float
@@ -32,7 +32,7 @@ class Cost:
 
 @contextmanager
 def timed(costs: list[Cost]) -> Generator[None]:
-    """Add what the block costs in this process, all threads together."""
+    """Append the cost of the block in this process, all threads together, to `costs`."""
     before = Cost(time.perf_counter(), time.process_time())
     yield
     costs.append(Cost(time.perf_counter(), time.process_time()) - before)
@@ -41,7 +41,7 @@ def timed(costs: list[Cost]) -> Generator[None]:
 def cpu_of(pid: int) -> float:
     """Return the CPU seconds that a running process has used so far."""
     if sys.platform == "linux":
-        # The clock that clock_getcpuclockid(3) names: it counts nanoseconds, /proc hundredths of a second.
+        # The clock of clock_getcpuclockid(3). It counts nanoseconds; /proc has only hundredths of a second.
         return time.clock_gettime(~pid << 3 | 2)
     times = psutil.Process(pid).cpu_times()
     return times.user + times.system

@@ -1,4 +1,4 @@
-"""Measurements of which the worst matters as much as the middle."""
+"""Measurements whose worst case matters as much as the median."""
 
 import math
 import statistics
@@ -11,14 +11,14 @@ from benchmarks.results import Unit
 from benchmarks.tables import figure, row
 
 Samples: TypeAlias = Mapping[int, Sequence[float]]
-"""For each size, everything that was measured. What did not finish is infinite."""
+"""All samples of each size. A sample that did not finish is infinite."""
 
 _KEPT = 100
-"""More samples than this are kept as their statistics alone."""
+"""With more samples than this, only their statistics are written."""
 
 
 class Statistic(StrEnum):
-    """How many figures become one."""
+    """How samples are summarised."""
 
     MEDIAN = "median"
     P99 = "p99"
@@ -28,21 +28,21 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """One thing, measured often at every size."""
+    """One quantity with many samples at every size."""
 
     name: str
     unit: Unit
     samples: Samples
     shown: tuple[Statistic, ...] = (Statistic.MEDIAN, Statistic.WORST)
     expected: float | None = None
-    """What each sample should be, where that is known."""
+    """The correct value of every sample, if it is known."""
 
     @property
     def sizes(self) -> list[int]:
         return sorted(self.samples)
 
     def cell(self, statistic: Statistic, size: int) -> str:
-        """Return what stands in a table; nothing for a size that was not measured."""
+        """Return the text of a table cell, empty for a size that was not measured."""
         if not (found := self.samples.get(size)):
             return ""
         if statistic is Statistic.RANGE:
@@ -50,7 +50,7 @@ class Distribution:
         return figure(_statistics(found)[statistic], self.unit)
 
     def as_dict(self) -> dict[str, object]:
-        """Return all that there is to tell, for JSON: what did not finish is null."""
+        """Return the values for JSON. A sample that did not finish is null."""
         return {
             "name": self.name,
             "unit": self.unit,
@@ -70,7 +70,7 @@ def _statistics(found: Sequence[float]) -> dict[Statistic, float]:
     ordered = sorted(found)
     return {
         Statistic.MEDIAN: statistics.median(ordered),
-        # The nearest rank: a figure that was measured, not one between two.
+        # Nearest rank: always a measured value, never an interpolated one.
         Statistic.P99: ordered[math.ceil(len(ordered) * 0.99) - 1],
         Statistic.WORST: ordered[-1],
     }
@@ -81,7 +81,7 @@ def _finite(value: float) -> float | None:
 
 
 def distribution_rows(chosen: Sequence[Distribution]) -> Iterable[str]:
-    """Yield the lines of a table: a row for each statistic of each, a column for each size."""
+    """Yield the lines of a table: a row for each statistic of each distribution, a column for each size."""
     sizes = sorted({size for each in chosen for size in each.sizes})
     expecting = ["expected"] if any(each.expected is not None for each in chosen) else []
     yield row(["", "", *(f"{size:,}" for size in sizes), *expecting])

@@ -1,4 +1,4 @@
-"""What running programs that offer live skills cost, and what one that never answers costs the others."""
+"""Measure programs that offer live skills, and how much one that never answers slows the others."""
 
 import asyncio
 import subprocess
@@ -25,7 +25,7 @@ _VERSION = "2026-07-28"
 _META = "io.modelcontextprotocol/"
 _MUTE = "mute"
 _MUTE_CALLS = 64
-"""As many calls as one program may leave unanswered."""
+"""The number of calls that one program may leave unanswered."""
 _TIMES = (Statistic.MEDIAN, Statistic.P99, Statistic.WORST)
 _Samples = dict[str, dict[int, list[float]]]
 
@@ -61,7 +61,8 @@ async def _measure(number: int, plan: Plan, samples: _Samples) -> None:
             crowd(base.replace("http", "ws", 1)) as programs,
             httpx2.AsyncClient(base_url=base, timeout=_PATIENCE, trust_env=False) as http,
         ):
-            names = [f"program-{at:04}" for at in range(number - 1)]  # and one that never answers
+            # One program less: the last one never answers.
+            names = [f"program-{at:04}" for at in range(number - 1)]
 
             async def listed(**arguments: Any) -> int:
                 return len((await _call(http, "listPaths", arguments))["paths"])
@@ -109,7 +110,7 @@ async def _measure(number: int, plan: Plan, samples: _Samples) -> None:
 
 
 async def _timed(work: Callable[[int], Awaitable[object]], times: int) -> list[float]:
-    """Return how long each of many takes, one after the other; the first is not counted."""
+    """Call `work` repeatedly and return the seconds of each call, without the first."""
     await work(0)
     found: list[float] = []
     for at in range(1, times + 1):
@@ -120,7 +121,7 @@ async def _timed(work: Callable[[int], Awaitable[object]], times: int) -> list[f
 
 
 async def _skills(http: httpx2.AsyncClient) -> int:
-    """Return how many skills are in the catalogue."""
+    """Return the number of skills in the catalogue."""
     index = await _ask(http, "resources/read", {"uri": "skill://index.json"}, "skill://index.json")
     return index["contents"][0]["text"].count('"url"')
 

@@ -1,4 +1,4 @@
-"""What live skills cost, for people and for programs. No figure in either is written by hand."""
+"""The report on live skills, as Markdown and JSON. All figures are generated."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from benchmarks.machine import Machine
 
 @dataclass(frozen=True, slots=True)
 class DriveReport:
-    """All that one run has found."""
+    """The results of one run."""
 
     machine: Machine
     seconds: float
@@ -34,10 +34,10 @@ class DriveReport:
                 _introduction(self.skills_each),
                 f"{self.machine} The run took {self.seconds:.0f} s.",
                 "",
-                "## How long it takes",
+                "## Time",
                 "",
                 *distribution_rows(self.times),
-                "## How much memory it takes",
+                "## Memory",
                 "",
                 *distribution_rows([self.memory]),
             ]
@@ -46,11 +46,10 @@ class DriveReport:
 
 def _introduction(skills_each: int) -> str:
     return f"""\
-# What live skills cost
+# Cost of live skills
 
-Made by `scripts/bench drive`: a server process, and programs with {skills_each} skills each, every one on a
-WebSocket of its own; one of them never answers. All programs live in one other process, together with the
-client that measures: a time is that of the server, of the program that answers, and of the client.
-`listPaths` returns {skills_each} paths for each program, as text and as an object. Columns are the number of
-programs.
+Written by `scripts/bench drive`. One server process serves programs with {skills_each} skills each. Each
+program has its own WebSocket. One of them never answers. All programs and the measuring client are in one
+other process, so each time includes the server, the answering program and the client. `listPaths` returns
+{skills_each} paths for each program, as text and as an object. Columns are the number of programs.
 """

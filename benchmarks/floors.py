@@ -1,4 +1,4 @@
-"""The least that a scan could do: the same files, and nothing made of them."""
+"""Floors: the minimal work of any scan. They visit or read the same files and do nothing with them."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def walk_and_stat(root: Path) -> list[str]:
-    """Return every file below `root`, each of them stat'ed. What a scan that reads nothing must do."""
+    """Return every file below `root`, after a stat of each. The minimum for a scan that reads nothing."""
     files: list[str] = []
     pending = [os.fspath(root)]
     while pending:
@@ -19,7 +19,7 @@ def walk_and_stat(root: Path) -> list[str]:
 
 
 def read_and_hash(files: list[str]) -> None:
-    """Read and hash files whose places are known."""
+    """Read and hash files with known paths."""
     for file in files:
-        with open(file, "rb", buffering=0) as opened:  # noqa: PTH123 - the floor is as low as it gets
+        with open(file, "rb", buffering=0) as opened:  # noqa: PTH123 - the fastest way to open
             hashlib.sha256(opened.read()).hexdigest()

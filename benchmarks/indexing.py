@@ -1,8 +1,8 @@
-"""From files to a catalogue: a scan, a second scan, the catalogue made anew, and one skill that has changed.
+"""Measure the way from files to a catalogue: cold scan, warm scan, composing, and one changed skill.
 
     python -m benchmarks.indexing ROOT SIZE
 
-is one round, in a process of its own: what one round leaves in memory would be in the way of the next.
+runs one round, in its own process, so that rounds do not affect each other's memory.
 """
 
 import gc
@@ -34,7 +34,7 @@ _COMPOSE = "compose the catalogue from the scan"
 _RESCAN = "rescan of one changed skill"
 _CHANGED = "read of a changed file, with all that it sets off"
 _OFTEN = 3
-"""How often what is quick is repeated in one round."""
+"""Repetitions of quick operations in one round."""
 
 
 def measure(trees: Sequence[Tree], plan: Plan) -> list[Series]:
@@ -67,7 +67,7 @@ async def _round(tree: Tree) -> dict[str, Cost]:
         found: list[Cost] = []
         done = None
         for _ in range(times):
-            done = None  # the last result is gone before the next is made
+            done = None  # free the last result before making the next
             with timed(found):
                 done = await work()
         costs[name] = Cost.median(found)

@@ -1,4 +1,4 @@
-"""A client of protocol 2025-11-25 on bare pipes: it is told things that it did not ask for."""
+"""A minimal client of protocol 2025-11-25 on pipes that receives notifications."""
 
 import os
 import select
@@ -19,24 +19,24 @@ _KINDS = {
     "notifications/resources/updated": "updated",
 }
 KINDS = tuple(_KINDS.values())
-"""The notifications that a change can cause, in the words of this benchmark."""
+"""The kinds of notifications that a change can cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message, and when it came."""
+    """A received message and its time."""
 
     at: float
     body: Mapping[str, Any]
 
     @property
     def kind(self) -> str | None:
-        """What the client is told; None for an answer."""
+        """The kind of notification; None for other messages."""
         return _KINDS.get(self.body.get("method", ""))
 
 
 class ListeningClient(ServerProcess):
-    """Starts a server, and hears what it has to say."""
+    """Starts a server and receives its messages."""
 
     def __init__(self, command: Sequence[str]) -> None:
         super().__init__(command)
@@ -44,7 +44,7 @@ class ListeningClient(ServerProcess):
         self._begun = b""
 
     def connect(self) -> None:
-        """Shake hands."""
+        """Do the handshake."""
         info = {"name": "benchmark", "version": "1"}
         self.ask("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=info)
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -56,18 +56,18 @@ class ListeningClient(ServerProcess):
         return self._last_id
 
     def ask(self, method: str, **params: Any) -> Mapping[str, Any]:
-        """Return the result of a request. What is told meanwhile is lost. Raises `NoAnswerError`."""
-        asked, until = self.send(method, **params), time.perf_counter() + PATIENCE
+        """Return the result of a request. Drops notifications received meanwhile. Raises `NoAnswerError`."""
+        request, until = self.send(method, **params), time.perf_counter() + PATIENCE
         while time.perf_counter() < until:
             for arrival in self.receive(until):
-                if arrival.body.get("id") == asked:
+                if arrival.body.get("id") == request:
                     if "result" not in arrival.body:
                         raise NoAnswerError(f"the server refused: {arrival.body.get('error')}")
                     return arrival.body["result"]
         raise NoAnswerError(f"no answer within {PATIENCE:.0f} s to `{method}`")
 
     def receive(self, until: float) -> list[Arrival]:
-        """Return what has come as soon as something has; nothing if nothing comes until then."""
+        """Wait for messages until the time `until`. Return the first that arrive, or an empty list."""
         while (left := until - time.perf_counter()) > 0:
             if not select.select([self._from], [], [], left)[0]:
                 break
@@ -80,10 +80,10 @@ class ListeningClient(ServerProcess):
                 return [Arrival(at, orjson.loads(line)) for line in lines]
         return []
 
-    def told(self, until: float, quiet: float) -> tuple[float | None, Counter[str]]:
-        """Return when the first notification came, and how many of each kind.
+    def notifications(self, until: float, quiet: float) -> tuple[float | None, Counter[str]]:
+        """Return the time of the first notification, and the number of each kind.
 
-        It is waited for until then; the others, until nothing has come for `quiet` seconds.
+        Waits for the first until the time `until`, then for more until `quiet` seconds pass without one.
         """
         first: float | None = None
         kinds: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""How changes on disk reach a client: grow the trees, measure, report."""
+"""The benchmark of live reload: write the trees, measure how changes reach a client, report."""
 
 import tempfile
 import time
@@ -17,9 +17,9 @@ def run(plan: Plan) -> LiveReport:
     machine = Machine.here()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="skillwire-bench-") as folder:
-        say("growing the trees")
+        say("writing the trees")
         trees = [grow(Path(folder) / str(size), size) for size in plan.sizes]
-        # As many skills as a burst writes anew in the smallest tree that has one.
+        # The same size as the smallest tree with a burst, so that the bursts write the same files.
         elsewhere = grow(Path(folder) / "elsewhere", plan.sizes[1])
         settle()
         say("updating in process")

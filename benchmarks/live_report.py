@@ -1,4 +1,4 @@
-"""What live reload costs, for people and for programs. No figure in either is written by hand."""
+"""The report on live reload, as Markdown and JSON. All figures are generated."""
 
 import json
 from collections.abc import Sequence
@@ -12,36 +12,36 @@ from benchmarks.stdio import PATIENCE
 from benchmarks.tables import per_skill, series_rows, trend
 
 _INTRODUCTION = f"""\
-# What live reload costs
+# Cost of live reload
 
-Made by `scripts/bench live`: server processes on stdio over trees of generated skills, each with a `SKILL.md`
-of 3 KB and 3 files of 1 KB in 2 folders, and a client of protocol 2025-11-25 on bare pipes. What took more
-than {PATIENCE:.0f} s is shown as not finished. Columns are the number of skills.
+Written by `scripts/bench live`. Servers on stdio serve trees of generated skills, each with a `SKILL.md` of
+3 KB and 3 files of 1 KB in 2 folders. The client uses protocol 2025-11-25. Anything that took more than
+{PATIENCE:.0f} s is shown as not finished. Columns are the number of skills.
 """
 _DELAYS = """\
-## From a change on disk to the first notification
+## Time from a change on disk to the first notification
 
-From before the first byte is written. A skill is added by writing its files one after the other.
+Measured from before the first byte is written. A skill is added by writing its files one after the other.
 """
 _NOTIFICATIONS = """\
-## How many notifications one change causes
+## Notifications per change
 
-The least and the most that one change caused; one number if they are the same.
+The smallest and the largest number; a single number if they are equal.
 """
 _IDLE = """\
-## What waiting costs
+## Idle cost
 """
 _UPDATES = """\
-## What a change costs in the process
+## Cost of a change inside the process
 
-Without the wait for the system's word and without telling anybody: from the notice to the new catalogue.
-*slope* and *per skill* as in [what serving costs](core.md).
+From the report of the change to the new catalogue, without file system events and without notifications.
+*slope* and *per skill* are explained in [Cost of serving](core.md).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class LiveReport:
-    """All that one run has found."""
+    """The results of one run."""
 
     machine: Machine
     seconds: float
@@ -86,8 +86,8 @@ class LiveReport:
         return f"""\
 ## {self.burst_files:,} files at once
 
-Another process writes them as `git checkout` would: two fifths replace files of skills that are there, the
-others are those of new skills. Meanwhile the client pings every 5 ms, whether or not the last ping has been
-answered, until one second after `skills/list` has shown everything that was written. *elsewhere*: the same
-burst, to a folder that the server does not serve.
+Another process writes them as `git checkout` would. Two fifths replace files of existing skills; the others
+belong to new skills. Meanwhile the client sends a ping every 5 ms without waiting for answers, until one
+second after `skills/list` has returned everything that was written. *elsewhere*: the same burst in a folder
+that the server does not serve.
 """

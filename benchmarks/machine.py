@@ -1,4 +1,4 @@
-"""The machine that was measured on, without anything that tells which one it is."""
+"""The machine of a measurement, without anything that identifies it."""
 
 import os
 import platform
@@ -10,12 +10,12 @@ _PACKAGES = ("anyio", "mcp", "orjson", "pydantic", "PyYAML", "uvloop")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a reader needs to judge the figures."""
+    """What a reader must know to interpret the figures."""
 
     system: str
     cpus: int
     load: float
-    """How many processes wanted a CPU in the minute before, on average. Well above zero: expect noise."""
+    """The load average of the last minute. If it is well above zero, expect noise."""
     python: str
     packages: dict[str, str]
 

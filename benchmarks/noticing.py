@@ -1,4 +1,4 @@
-"""From a change on disk to what a client is told: how soon, and how often."""
+"""Measure how soon and how often clients are notified of a change on disk."""
 
 import math
 import time
@@ -16,7 +16,7 @@ from benchmarks.stdio import PATIENCE, NoAnswerError
 from benchmarks.trees import Tree
 
 _QUIET = 0.5
-"""Seconds without news after which no more is expected."""
+"""Seconds without a notification after which no more are expected."""
 _IDLE = 2.0
 
 
@@ -26,12 +26,12 @@ class _Edit:
 
     name: str
     make: Callable[[Tree, int, int], object]
-    """What is done, given a skill of the tree and the number of the edit."""
+    """Makes the change, given the tree, a skill's index and the number of the edit."""
     expected: Mapping[str, int]
 
 
 def _subscribed(index: int) -> int:
-    """Return the skill whose body is edited when the description of another is."""
+    """Return the subscribed skill that belongs to `index`. Its body is edited, not its description."""
     return index + 1
 
 
@@ -65,7 +65,7 @@ _EDITS = (
 
 @dataclass(frozen=True, slots=True)
 class Noticing:
-    """How soon clients were told, how often, and what it costs to wait for something to tell."""
+    """Delays and numbers of notifications, and the CPU time of an idle server."""
 
     delays: Sequence[Distribution]
     notifications: Sequence[Distribution]
@@ -73,19 +73,19 @@ class Noticing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """How long the first notification took, and how many of each kind there were."""
+class _Notified:
+    """The delay of the first notification, and the number of each kind."""
 
     delay: float
     kinds: Counter[str]
 
 
-_Heard: TypeAlias = dict[int, list[_Told]]
-"""What clients were told after each change of one kind, by the size of the tree."""
+_BySize: TypeAlias = dict[int, list[_Notified]]
+"""The notifications after each change of one kind, by the size of the tree."""
 
 
 def measure(trees: Sequence[Tree], plan: Plan) -> Noticing:
-    heard: dict[str, _Heard] = {edit.name: {} for edit in _EDITS}
+    found: dict[str, _BySize] = {edit.name: {} for edit in _EDITS}
     with ExitStack() as stack:
         clients = {tree.size: stack.enter_context(ListeningClient(serve(tree))) for tree in trees}
         for tree in trees:
@@ -98,13 +98,13 @@ def measure(trees: Sequence[Tree], plan: Plan) -> Noticing:
             for tree in trees:
                 index = tree.spread(plan.edits)[number]
                 for edit in _EDITS:
-                    told = _make(edit, clients[tree.size], tree, index, number)
-                    heard[edit.name].setdefault(tree.size, []).append(told)
+                    notified = _make(edit, clients[tree.size], tree, index, number)
+                    found[edit.name].setdefault(tree.size, []).append(notified)
     for tree in trees:
         tree.trim()
     return Noticing(
-        [_delays(name, each) for name, each in heard.items()],
-        [each for edit in _EDITS for each in _counts(edit, heard[edit.name])],
+        [_delays(name, each) for name, each in found.items()],
+        [each for edit in _EDITS for each in _counts(edit, found[edit.name])],
         [
             Distribution(
                 "CPU time of a second in which nothing happens", Unit.SECONDS, idle, (Statistic.MEDIAN,)
@@ -114,32 +114,32 @@ def measure(trees: Sequence[Tree], plan: Plan) -> Noticing:
 
 
 def warm_up(client: ListeningClient, tree: Tree) -> None:
-    """Wait until the server watches: until it tells of a skill that comes. It stays, and so does its team."""
+    """Add a skill and wait for its notification, so that the server surely watches. The skill stays."""
     tree.plant(tree.size)
-    if client.told(time.perf_counter() + PATIENCE, _QUIET)[0] is None:
-        raise NoAnswerError("the server does not tell of changes")
-    client.told(time.perf_counter() + 2 * _QUIET, 2 * _QUIET)
+    if client.notifications(time.perf_counter() + PATIENCE, _QUIET)[0] is None:
+        raise NoAnswerError("the server does not notify of changes")
+    client.notifications(time.perf_counter() + 2 * _QUIET, 2 * _QUIET)
 
 
-def _make(edit: _Edit, client: ListeningClient, tree: Tree, index: int, number: int) -> "_Told":
+def _make(edit: _Edit, client: ListeningClient, tree: Tree, index: int, number: int) -> "_Notified":
     began = time.perf_counter()
     edit.make(tree, index, number)
-    first, kinds = client.told(began + PATIENCE, _QUIET)
-    return _Told(math.inf if first is None else first - began, kinds)
+    first, kinds = client.notifications(began + PATIENCE, _QUIET)
+    return _Notified(math.inf if first is None else first - began, kinds)
 
 
-def _delays(name: str, heard: _Heard) -> Distribution:
+def _delays(name: str, found: _BySize) -> Distribution:
     return Distribution(
-        name, Unit.SECONDS, {size: [told.delay for told in each] for size, each in heard.items()}
+        name, Unit.SECONDS, {size: [one.delay for one in each] for size, each in found.items()}
     )
 
 
-def _counts(edit: _Edit, heard: _Heard) -> list[Distribution]:
+def _counts(edit: _Edit, found: _BySize) -> list[Distribution]:
     return [
         Distribution(
             f"{edit.name}: `{kind}`",
             Unit.COUNT,
-            {size: [told.kinds[kind] for told in each] for size, each in heard.items()},
+            {size: [one.kinds[kind] for one in each] for size, each in found.items()},
             (Statistic.RANGE,),
             expected=edit.expected.get(kind, 0),
         )
@@ -148,7 +148,7 @@ def _counts(edit: _Edit, heard: _Heard) -> list[Distribution]:
 
 
 def _idle(client: ListeningClient) -> float:
-    """Return the share of one CPU that a server needs while nothing happens."""
+    """Return the share of one CPU that an idle server uses."""
     before = client.spent()
     time.sleep(_IDLE)
     used = client.spent() - before

@@ -1,4 +1,4 @@
-"""A client that pings every few milliseconds, whatever else goes on."""
+"""Measure ping times of a server while other things happen."""
 
 import math
 import time
@@ -14,14 +14,14 @@ from benchmarks.writing import Burst, writer
 _EVERY = 0.005
 _EDIT_EVERY = 0.25
 _AT_MOST = 256
-"""Pings without an answer, after which no further ones are sent."""
+"""Maximum number of unanswered pings."""
 _AFTERWARDS = 1.0
-"""Seconds to go on for after everything is done."""
+"""Seconds to continue after everything is done."""
 
 
 @dataclass(slots=True)
 class Pinged:
-    """What a client saw meanwhile. Times are in seconds, and infinite if the end did not come in time."""
+    """The client's measurements, in seconds; infinite for what did not finish in time."""
 
     waits: list[float] = field(default_factory=list[float])
     notifications: Counter[str] = field(default_factory=Counter[str])
@@ -32,7 +32,7 @@ class Pinged:
 
 
 def ping(client: ListeningClient, seconds: float, edit: Callable[[int], object] | None = None) -> Pinged:
-    """Ping for a while, and make an edit now and then; each is given its number."""
+    """Ping for `seconds`. Every quarter of a second, call `edit` with the number of the edit."""
     pinging = _Pinging(client)
     began = time.perf_counter()
     edits = 0
@@ -45,9 +45,9 @@ def ping(client: ListeningClient, seconds: float, edit: Callable[[int], object] 
 
 
 def ping_during(client: ListeningClient, burst: Burst, census: Census | None) -> Pinged:
-    """Ping while a burst is written, and until the census has found it complete, and a little longer."""
+    """Ping while a burst is written, and until one second after the census finds it complete."""
     with writer(burst) as writing:
-        time.sleep(_AFTERWARDS)  # it has to load and prepare; that is no part of the burst
+        time.sleep(_AFTERWARDS)  # let the writer load and prepare before the measurement
         pinging = _Pinging(client, census)
         began = time.perf_counter()
         bound = until = began + PATIENCE
@@ -74,7 +74,7 @@ class _Pinging:
         self._next = time.perf_counter()
 
     def step(self, now: float) -> None:
-        """Send what is due, and take what comes until the next ping is."""
+        """Send what is due, and process answers until the next ping is due."""
         if now >= self._next and len(self._sent) < _AT_MOST:
             self._sent[self._client.send("ping")] = now
             self._next = max(self._next + _EVERY, now)
@@ -83,7 +83,7 @@ class _Pinging:
         self._take(max(self._next, now + _EVERY / 10))
 
     def end(self, until: float) -> Pinged:
-        """Wait for the answers that are due. Those that do not come took forever."""
+        """Wait for outstanding answers. Those that do not arrive count as infinite."""
         while self._sent and time.perf_counter() < until:
             self._take(until)
         self.seen.waits.extend(math.inf for _ in self._sent)

@@ -1,4 +1,4 @@
-"""How much is measured, and in which order."""
+"""Sizes, repetitions and order of the measurements."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,21 +9,21 @@ from benchmarks.trees import Tree
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Sizes of trees, and how often each measurement is repeated."""
+    """The sizes of the trees, and the repetitions of each measurement."""
 
     sizes: tuple[int, ...]
     rounds: int
-    """Rounds of whatever starts a process. In each of them every size has its turn."""
+    """Rounds of measurements that start a process. Each round covers every size."""
     batches: int
-    """Turns that each running server has in a round of requests."""
+    """Batches of requests to each running server in a round."""
     batch: int
-    """Requests of one kind in each."""
+    """Requests of one kind in a batch."""
     edits: int
-    """Changes of one kind that a server is to notice."""
+    """Changes of each kind to measure."""
     burst: int
-    """Files that are written all at once. Not in the smallest tree."""
+    """Files in a burst. The smallest tree has no burst."""
     pings: float
-    """Seconds of pings to a server that has nothing else to do."""
+    """Seconds of pings to an idle server."""
     clients: tuple[int, ...]
     """Numbers of running programs that offer live skills."""
 
@@ -63,7 +63,7 @@ def serve_in_code(tree: Tree) -> list[str]:
 
 
 def turns(trees: Sequence[Tree], rounds: int) -> Iterator[Tree]:
-    """Yield every tree once a round, so that a busy minute of the machine falls on all of them alike."""
+    """Yield every tree once a round, so that load on the machine affects all of them equally."""
     for turn in range(rounds):
-        # Backwards every second time: none always comes after the largest.
+        # Reverse every second round, so that no tree always follows the largest.
         yield from trees if turn % 2 == 0 else reversed(trees)

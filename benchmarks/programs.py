@@ -1,4 +1,4 @@
-"""A crowd of running programs that offer live skills, each on a WebSocket of its own."""
+"""Many simulated programs that offer live skills, each on its own WebSocket."""
 
 import asyncio
 import json
@@ -10,11 +10,11 @@ from websockets.exceptions import ConnectionClosed
 
 SKILLS_EACH = 10
 _AT_ONCE = 50
-"""Programs that connect at the same time: a machine that starts all at once has other worries."""
+"""Programs that connect at the same time. More would only overload the machine."""
 
 
 class Crowd:
-    """Programs that are connected, and answer what they are asked, but for the mute ones."""
+    """Connected programs. All but the mute ones answer calls."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -24,7 +24,7 @@ class Crowd:
         self._asked_enough = asyncio.Event()
 
     async def join(self, names: list[str], *, mute: bool = False) -> None:
-        """Connect programs of these names, and return when the server has taken all of them."""
+        """Connect programs with these names. Return when the server has accepted all of them."""
         few = asyncio.Semaphore(_AT_ONCE)
 
         async def one(name: str) -> None:
@@ -34,7 +34,7 @@ class Crowd:
         await asyncio.gather(*map(one, names))
 
     async def until_mute_ones_are_asked(self, times: int) -> None:
-        """Wait until mute programs have got so many calls."""
+        """Wait until the mute programs have received `times` calls."""
         while self._asked < times:
             self._asked_enough = asyncio.Event()
             await self._asked_enough.wait()
@@ -61,14 +61,14 @@ class Crowd:
     async def _answer(self, connection: ClientConnection, *, mute: bool) -> None:
         try:
             async for frame in connection:
-                said = json.loads(frame)
-                if said["type"] == "ping":
-                    await connection.send(json.dumps({"type": "pong", "timestamp": said["timestamp"]}))
+                message = json.loads(frame)
+                if message["type"] == "ping":
+                    await connection.send(json.dumps({"type": "pong", "timestamp": message["timestamp"]}))
                 elif mute:
                     self._asked += 1
                     self._asked_enough.set()
                 else:
-                    result = {"requestId": said["requestId"], "ok": True, "data": f"# {said['path']}\n"}
+                    result = {"requestId": message["requestId"], "ok": True, "data": f"# {message['path']}\n"}
                     await connection.send(json.dumps({"type": "callClientResult", **result}))
         except ConnectionClosed:
             return
@@ -76,7 +76,7 @@ class Crowd:
 
 @asynccontextmanager
 async def crowd(url: str) -> AsyncGenerator[Crowd]:
-    """Yield programs, none of which is connected yet. At the end, they go."""
+    """Yield a crowd without programs yet. Disconnect all programs at the end."""
     programs = Crowd(url)
     try:
         yield programs

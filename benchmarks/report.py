@@ -1,4 +1,4 @@
-"""Results for people (Markdown) and for programs (JSON). No figure in either is written by hand."""
+"""The report on serving, as Markdown and JSON. All figures are generated."""
 
 import json
 from collections.abc import Sequence
@@ -9,36 +9,36 @@ from benchmarks.results import Growth, Series, Unit
 from benchmarks.tables import per_skill, series_rows, trend
 
 _INTRODUCTION = """\
-# What serving skills costs
+# Cost of serving
 
-Made by `scripts/bench`: trees of generated skills, each with a `SKILL.md` of 3 KB and 3 files of 1 KB in 2
-folders. Medians of interleaved rounds. Files are in the page cache. Wall time varies with whatever else the
-machine does; CPU time does so less.
+Written by `scripts/bench core`. Each generated skill has a `SKILL.md` of 3 KB and 3 files of 1 KB in 2
+folders. Figures are medians of interleaved rounds. Files are in the page cache. Wall time varies with the
+load of the machine; CPU time varies less.
 """
 _LINEAR = """\
-## What grows with the number of skills
+## Costs that grow with the number of skills
 
-*slope*: the last size against the one before, divided by how many times larger it is, compared within each
-round. 1.0 is linear; a constant part pulls it below. *per skill*: what each further skill adds between these
-two sizes.
+*slope*: the cost at the largest size divided by that at the size before, divided by the ratio of the sizes.
+1.0 is linear growth; a constant part makes it smaller. *per skill*: the cost of each further skill between
+these two sizes.
 """
 _CONSTANT = """\
-## What must not grow
+## Costs that must not grow
 
-Requests go over stdio, one after the other, to servers of all sizes that run at the same time; CPU time is
-the server's. *growth*: the last size against the first, compared within each round. 1.0: it costs the same.
+Requests go over stdio, one after the other, to servers of all sizes that run at the same time. CPU time is
+that of the server. *growth*: the largest size compared with the smallest. 1.0 means the same cost.
 """
 _FLOORS = """\
-## Scans against the least that they could do
+## Scans compared with the floors
 
-CPU time as a multiple of that of the floors above, compared within each round.
+CPU time as a multiple of the *floors* above, in the same round. A floor is the minimal work on these files.
 """
-_COMMANDS = "## What a command loads\n"
+_COMMANDS = "## Start-up of a command\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that one run has found."""
+    """The results of one run."""
 
     machine: Machine
     seconds: float

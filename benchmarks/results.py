@@ -1,4 +1,4 @@
-"""Measurements as values: what was measured at each size, and how it grows."""
+"""Measurements as values: the samples at each size, and how they grow."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,11 +9,11 @@ from typing import TypeAlias
 from benchmarks.costs import Cost
 
 Samples: TypeAlias = Mapping[int, Sequence[float]]
-"""For each size, one figure a round. Figures at the same place were taken in the same round."""
+"""For each size, one sample per round. Equal indexes belong to the same round."""
 
 
 class Unit(StrEnum):
-    """What a figure counts."""
+    """The unit of a figure."""
 
     SECONDS = "seconds"
     BYTES = "bytes"
@@ -22,7 +22,7 @@ class Unit(StrEnum):
 
 
 class Growth(StrEnum):
-    """What is expected of a figure as the number of skills grows."""
+    """How a figure should grow with the number of skills."""
 
     LINEAR = "linear"
     CONSTANT = "constant"
@@ -31,11 +31,11 @@ class Growth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One thing, measured at every size."""
+    """One quantity, measured at every size."""
 
     name: str
     clock: str
-    """`wall` or `cpu`; empty where no time is measured."""
+    """`wall` or `cpu`; empty if the quantity is not a time."""
     unit: Unit
     growth: Growth
     samples: Samples
@@ -50,10 +50,10 @@ class Series:
 
     @property
     def trend(self) -> float | None:
-        """How it grows, compared within each round; 1.0 is what was expected.
+        """The growth relative to the expected one, compared within each round. 1.0 is as expected.
 
-        Linear: the largest size against the one before, divided by how many times larger it is. A part that
-        does not depend on the size pulls it below 1.0. Constant: the largest size against the smallest.
+        Linear: the ratio of the two largest sizes' figures, divided by the ratio of the sizes. A constant
+        part makes it smaller than 1.0. Constant: the ratio of the largest to the smallest size's figures.
         """
         if self.growth is Growth.NONE or len(self.sizes) < 2:
             return None
@@ -64,14 +64,14 @@ class Series:
 
     @property
     def per_skill(self) -> float | None:
-        """What each further skill adds, between the two largest sizes."""
+        """The cost of each further skill between the two largest sizes."""
         if self.growth is not Growth.LINEAR or len(self.sizes) < 2:
             return None
         small, large = self.sizes[-2:]
         return (self.medians[large] - self.medians[small]) / (large - small)
 
     def as_dict(self) -> dict[str, object]:
-        """Return all that there is to tell, for JSON."""
+        """Return the values for JSON."""
         return {
             "name": self.name,
             "clock": self.clock,
@@ -86,7 +86,7 @@ class Series:
 
 @dataclass(slots=True)
 class Table:
-    """Costs as they come in, by size."""
+    """Collected costs, by size."""
 
     wall: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
     cpu: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
@@ -96,7 +96,7 @@ class Table:
         self.cpu.setdefault(size, []).append(cost.cpu)
 
     def add_one(self, size: int, figure: float) -> None:
-        """Add a figure that has no CPU time beside it."""
+        """Add a figure without a CPU time."""
         self.wall.setdefault(size, []).append(figure)
 
 

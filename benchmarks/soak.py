@@ -1,4 +1,4 @@
-"""Many clients, live changes and attackers on one HTTP server, for a bounded time."""
+"""Expose one HTTP server to many clients, live changes and attackers for a limited time."""
 
 import argparse
 import asyncio
@@ -33,30 +33,30 @@ _META: dict[str, Any] = {
 }
 _LISTENERS = 20
 _SILENT, _STALLED, _UNREAD = 200, 50, 20
-"""Attackers of each kind: they send nothing, half a body, or read no answer."""
+"""The number of attackers that send nothing, send half a body, or read no answers."""
 _PATIENCE = 60.0
 _CHANGING = "changed while being read"
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What was seen. Everything in `faults` is a failure."""
+    """The results. Everything in `faults` is a failure."""
 
     requests: Counter[str] = field(default_factory=Counter[str])
     faults: Counter[str] = field(default_factory=Counter[str])
     waits: list[float] = field(default_factory=list[float])
-    """Seconds from each question to its answer."""
+    """Seconds from each request to its answer."""
     notifications: int = 0
     changes: int = 0
     changing: int = 0
-    """Reads that were refused because the file changed meanwhile. The client is asked to list again."""
+    """Reads refused because the file was changing. The client should list again."""
     memory: dict[str, float] = field(default_factory=dict[str, float])
-    """MiB of the server at each moment."""
+    """The server's memory in MiB at each moment."""
     stops: list[str] = field(default_factory=list[str])
 
 
 class Files:
-    """The skills on disk, and a digest of everything that was ever in each file."""
+    """The skills on disk, and the digests of all contents that each file ever had."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -70,7 +70,7 @@ class Files:
         return list(self._written)
 
     def change(self) -> str:
-        """Replace a file of some skill; return its URI."""
+        """Replace a file of a random skill. Return its URI."""
         index = random.randrange(self.tree.size)
         file = self.tree.folder(index) / FILES[0]
         uri = self.tree.uri(index, FILES[0])
@@ -82,11 +82,11 @@ class Files:
         return uri
 
     def holds(self, uri: str, content: bytes) -> bool:
-        """Whether a file ever had this content."""
+        """Return whether a file ever had this content."""
         return hashlib.sha256(content).digest() in self._written[uri]
 
     def is_now(self, uri: str, content: bytes) -> bool:
-        """Whether a file has this content now."""
+        """Return whether a file has this content now."""
         index = int(uri.split("/")[3].removeprefix("skill-"))
         return (self.tree.folder(index) / uri.split("/", 4)[4]).read_bytes() == content
 
@@ -115,7 +115,7 @@ class Server:
         return self._seen.memory_info().rss / 1024 / 1024
 
     def stop(self, sign: signal.Signals) -> tuple[int, float]:
-        """Send a signal; return the exit code, and how many seconds the end took."""
+        """Send a signal. Return the exit code, and the seconds until the process ended."""
         begin = time.monotonic()
         self._process.send_signal(sign)
         code = self._process.wait(timeout=_PATIENCE)
@@ -142,7 +142,7 @@ def _request(method: str, params: dict[str, Any], name: str | None = None) -> by
 
 
 class Client:
-    """One keep-alive connection that asks one thing after the other, and checks every answer."""
+    """One keep-alive connection that sends one request after the other and checks every answer."""
 
     def __init__(self, port: int, files: Files, outcome: Outcome) -> None:
         self._port, self._files, self._outcome = port, files, outcome
@@ -207,11 +207,11 @@ def _content(message: dict[str, Any]) -> bytes:
 
 
 async def _listen(port: int, files: Files, outcome: Outcome) -> None:
-    """Count what one stream of changes brings."""
-    wanted = {"resourcesListChanged": True, "resourceSubscriptions": list(files.uris)[:1000]}
+    """Count the notifications of one subscription stream."""
+    notifications = {"resourcesListChanged": True, "resourceSubscriptions": list(files.uris)[:1000]}
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**24)
     with contextlib.closing(writer):
-        writer.write(_request("subscriptions/listen", {"notifications": wanted}))
+        writer.write(_request("subscriptions/listen", {"notifications": notifications}))
         async for line in reader:
             outcome.notifications += b"notifications/resources/updated" in line
 
@@ -224,7 +224,7 @@ async def _change(files: Files, outcome: Outcome, until: float) -> None:
 
 
 async def _attack(port: int, seconds: float) -> None:
-    """Hold connections that send nothing, half a body, or read nothing."""
+    """Hold connections that send nothing, send half a body, or read nothing."""
     half = _request("skills/list", {}).replace(b"content-length: ", b"content-length: 9", 1)
     unread = _request("skills/list", {}) * 50
     sent = [b""] * _SILENT + [half] * _STALLED + [unread] * _UNREAD
@@ -240,7 +240,7 @@ async def _attack(port: int, seconds: float) -> None:
 
 
 async def _steady(server: Server, files: Files, outcome: Outcome, clients: int, seconds: float) -> None:
-    """Serve everybody for a third of the time, then attackers too, then everybody again."""
+    """Run the clients for the whole time, and attackers in the middle third."""
     until = time.monotonic() + seconds
     listeners = [
         asyncio.create_task(_listen(server.port, files, outcome))
@@ -268,7 +268,7 @@ async def _steady(server: Server, files: Files, outcome: Outcome, clients: int, 
 async def _interrupted(
     server: Server, files: Files, sign: signal.Signals, seconds: float
 ) -> tuple[int, float]:
-    """End the server by a signal while clients ask and files change."""
+    """End the server with a signal while clients send requests and files change."""
     ignored = Outcome()
     until = time.monotonic() + seconds
     tasks = [asyncio.create_task(Client(server.port, files, ignored).run(until)) for _ in range(50)]
@@ -280,7 +280,7 @@ async def _interrupted(
 
 
 async def _served_right(server: Server, files: Files, outcome: Outcome) -> None:
-    """Compare what a server serves with what is on disk."""
+    """Check that a server serves the contents on disk."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=2**24)
     with contextlib.closing(writer):
         for uri in random.sample(files.uris, min(200, len(files.uris))):
@@ -313,10 +313,10 @@ def _lines(outcome: Outcome, clients: int, seconds: float, size: int, before: Ma
     faults = {fault: count for fault, count in outcome.faults.items() if count}
     yield "# Soak\n"
     yield (
-        f"Made by `scripts/soak` on {time.strftime('%Y-%m-%d')}: {clients:,} clients for {seconds:g} s on\n"
-        f"one `skillwire serve --http` with {size:,} skills. One of them changes every 0.1 s. In the middle\n"
-        f"third, {_SILENT} connections send nothing, {_STALLED} send half a body, and {_UNREAD} read no\n"
-        "answers. Every body is compared with all that was ever in its file.\n"
+        f"Written by `scripts/soak` on {time.strftime('%Y-%m-%d')}. {clients:,} clients use one\n"
+        f"`skillwire serve --http` with {size:,} skills for {seconds:g} s. One skill changes every 0.1 s.\n"
+        f"In the middle third, {_SILENT} connections send nothing, {_STALLED} send half a body, and\n"
+        f"{_UNREAD} read no answers. Every body is compared with all contents that its file ever had.\n"
     )
     yield f"{before}\n"
     yield "| what | figure |\n| --- | ---: |"
@@ -344,7 +344,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--skills", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=RESULTS, help="where the result is written")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="where to write the result")
     chosen = parser.parse_args(arguments)
     before = Machine.here()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""A real server process: how long until its first answer, what it holds then, and how fast it ends."""
+"""Measure a server process: time to its first answer, memory then, and time to stop."""
 
 from collections.abc import Sequence
 

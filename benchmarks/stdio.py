@@ -1,4 +1,4 @@
-"""A server process at the other end of two pipes, and the plainest client: one line out, one line in."""
+"""A server process with pipes, and a minimal client that sends one line and reads one line."""
 
 import json
 import os
@@ -14,9 +14,9 @@ import psutil
 from benchmarks.costs import Cost, cpu_of
 
 PATIENCE = 60.0
-"""Seconds for one answer, and for the end."""
+"""Time limit in seconds for one answer, and for the end of a process."""
 
-# Protocol 2026-07-28 has no handshake: the first line can be the first question.
+# Protocol 2026-07-28 has no handshake, so the first line can be a request.
 _META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
@@ -25,11 +25,11 @@ _META = {
 
 
 class NoAnswerError(Exception):
-    """A server that failed, refused, or took too long: a figure about it would mean nothing."""
+    """A server failed, refused a request, or took too long, so it cannot be measured."""
 
 
 class ServerProcess:
-    """A command that was started, with a pipe to it and a pipe from it."""
+    """A running command with pipes to its stdin and from its stdout."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._started = time.perf_counter()
@@ -54,7 +54,7 @@ class ServerProcess:
                 pipe.close()
 
     def spent(self) -> Cost:
-        """Return the time since the process was started, and what CPU time it has used."""
+        """Return the time since the process started, and its CPU time so far."""
         return Cost(time.perf_counter() - self._started, cpu_of(self._process.pid))
 
     def memory(self) -> int:
@@ -62,11 +62,11 @@ class ServerProcess:
         return psutil.Process(self._process.pid).memory_info().rss
 
     def stop(self) -> Cost:
-        """Close the server's standard input; return what it takes until the process is gone."""
+        """Close the server's stdin. Return the cost until the process has ended."""
         before = self.spent()
         assert self._process.stdin is not None
         self._process.stdin.close()
-        # Not `Popen.wait`, which throws away what the process used in the end.
+        # Not `Popen.wait`, which discards the resource usage.
         _, status, usage = os.wait4(self._process.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
         if self._process.returncode != 0:
@@ -75,10 +75,10 @@ class ServerProcess:
 
 
 class StdioServer(ServerProcess):
-    """Is asked one question after the other."""
+    """A server that gets one request after the other."""
 
     def ask(self, line: bytes) -> bytes:
-        """Return the answer to a request. Nothing is parsed here: this is what a measurement repeats."""
+        """Return the line that answers a request, unparsed, because measurements repeat this."""
         os.write(self._to, line)
         pieces: list[bytes] = []
         while not pieces or not pieces[-1].endswith(b"\n"):
@@ -91,13 +91,13 @@ class StdioServer(ServerProcess):
 
 
 def request(method: str, **params: str) -> bytes:
-    """Return the line that asks for `method`."""
+    """Return the line of a request."""
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": _META, **params}}
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
 def result(answer: bytes) -> Mapping[str, Any]:
-    """Return what a server answered. Raises `NoAnswerError` if that is an error."""
+    """Return the result in an answer. Raises `NoAnswerError` if the answer is an error."""
     message = json.loads(answer)
     if "result" not in message:
         raise NoAnswerError(f"the server refused: {message.get('error')}")

@@ -7,7 +7,7 @@ from benchmarks.results import Series, Unit
 
 
 def series_rows(chosen: Sequence[Series], extra: dict[str, Callable[[Series], str]]) -> Iterable[str]:
-    """Yield the lines of a table: a row for each series, a column for each size, and what else is asked.
+    """Yield the lines of a table: a row for each series, a column for each size, and the `extra` columns.
 
     A series that was not measured at a size has an empty cell there.
     """
@@ -35,7 +35,7 @@ def per_skill(series: Series) -> str:
 
 
 def figure(value: float, unit: Unit) -> str:
-    """Return three digits, or as many as stand before the point."""
+    """Format a figure with three significant digits, or all digits before the decimal point."""
     if not math.isfinite(value):
         return "not finished"
     if unit is Unit.COUNT:

@@ -1,4 +1,4 @@
-"""What is told while a run goes on. Its results go to stdout, and this does not."""
+"""Progress messages on stderr. Results go to stdout."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Trees of skills to measure on: the same bytes for the same size, on every machine."""
+"""Generated trees of skills for measurements. The same size has the same bytes on every machine."""
 
 import os
 import shutil
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SKILL_BYTES = 3 * 1024
-"""Every `SKILL.md`."""
+"""Size of every `SKILL.md`."""
 FILE_BYTES = 1024
-"""Every other file."""
+"""Size of every other file."""
 FILES = ("references/guide.md", "references/limits.md", "scripts/run.py")
 
 _TEAM = "team-"
 _GROUP = 100
-"""Skills that share a folder, as those of one team would."""
+"""Number of skills in one team's folder."""
 _LONG_AGO = 1_700_000_000
 _SETTLED_AFTER = 2.1
-"""Seconds after which a file counts as settled. Its change time (ctime) cannot be set, only waited for."""
+"""Seconds until a scan caches a new file. Its change time (ctime) cannot be set, so wait."""
 _WORDS = (
     "ask",
     "the",
@@ -38,13 +38,13 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A folder of `size` skills, with numbers from 0."""
+    """A folder of `size` skills, numbered from 0."""
 
     root: Path
     size: int
 
     def spread(self, count: int) -> list[int]:
-        """Return `count` skills from all over the tree; a small tree gives some of them twice."""
+        """Return the indexes of `count` skills spread over the tree. A small tree repeats some."""
         return [index * self.size // count % self.size for index in range(count)]
 
     def folder(self, index: int) -> Path:
@@ -54,23 +54,23 @@ class Tree:
         return f"skill://{_place(index)}/{path}"
 
     def edit(self, index: int, revision: int) -> bytes:
-        """Change one file of a skill, as often as wanted, without changing its size; return its bytes."""
+        """Write a revision of one file of a skill, without changing its size. Return its bytes."""
         content = _filled(f"# Revision {revision}\n", index, FILE_BYTES)
         (self.folder(index) / FILES[0]).write_bytes(content)
         return content
 
     def describe(self, index: int) -> None:
-        """Give a skill another description."""
+        """Change the description of a skill."""
         (self.folder(index) / "SKILL.md").write_bytes(_document(index, fresh_revision()))
 
     def rewrite(self, index: int) -> None:
-        """Change what a skill says, and not what is told of it."""
+        """Change the body of a skill, but not its frontmatter."""
         file = self.folder(index) / "SKILL.md"
         head, mark, _ = file.read_text("ascii").rpartition("---\n")
         file.write_bytes(_filled(f"{head}{mark}# Revision {fresh_revision()}\n", index, SKILL_BYTES))
 
     def plant(self, index: int) -> list[Path]:
-        """Write a whole skill; return its files."""
+        """Write a whole skill. Return its files."""
         files: list[Path] = []
         for path, content in skill_files(index):
             file = self.folder(index) / path
@@ -83,7 +83,7 @@ class Tree:
         shutil.rmtree(self.folder(index))
 
     def trim(self) -> None:
-        """Remove every skill beyond the size. Only for trees in which the last team is full."""
+        """Remove every skill beyond the size. The size must be a multiple of the team size."""
         assert self.size % _GROUP == 0
         for team in self.root.iterdir():
             if int(team.name.removeprefix(_TEAM)) >= self.size // _GROUP:
@@ -91,7 +91,7 @@ class Tree:
 
 
 def grow(root: Path, size: int) -> Tree:
-    """Write a tree below the new folder `root`."""
+    """Write a tree of skills into the new folder `root`."""
     tree = Tree(root, size)
     for index in range(size):
         for file in tree.plant(index):
@@ -100,12 +100,12 @@ def grow(root: Path, size: int) -> Tree:
 
 
 def fresh_revision() -> int:
-    """Return a revision that no skill has yet, whichever process wrote it."""
+    """Return a new revision number, unique across processes."""
     return time.time_ns() // 1000
 
 
 def settle() -> None:
-    """Wait until everything that was written before this call is old enough to be remembered by a scan."""
+    """Wait until all files written so far are old enough for the scan cache."""
     time.sleep(_SETTLED_AFTER)
 
 
@@ -114,7 +114,7 @@ def _place(index: int) -> str:
 
 
 def skill_files(index: int, revision: int = 0) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a skill. Another revision has another description, and other bytes in each file."""
+    """Yield the files of a skill. Each revision has its own description and its own bytes in every file."""
     yield "SKILL.md", _document(index, revision)
     for path in FILES:
         yield path, _filled(f"# {path}{_mark(revision)}\n", index, FILE_BYTES)
@@ -142,7 +142,7 @@ def _filled(start: str, index: int, size: int) -> bytes:
     lines = [start]
     length, line = len(start), 0
     while length < size:
-        # Two numbers in every line: no two files of a tree are alike, and neither are two lines.
+        # Two numbers in every line make all lines and all files of a tree different.
         words = (_WORDS[(index * 7 + line * 3 + column) % len(_WORDS)] for column in range(12))
         lines.append(f"{index}.{line} {' '.join(words)}\n")
         length, line = length + len(lines[-1]), line + 1

@@ -1,8 +1,8 @@
-"""Many files written at once, by a process of its own, as `git checkout` would.
+"""Write many files at once in a separate process, as `git checkout` would.
 
     python -m benchmarks.writing ROOT SIZE FILES REVISION
 
-prepares everything, waits for a line on stdin, writes, and prints how many seconds that took.
+prepares everything, waits for a line on stdin, writes the files, and prints the seconds it took.
 """
 
 import math
@@ -24,7 +24,7 @@ _FILES_PER_SKILL = 1 + len(FILES)
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """What is written: a new revision of some skills, then skills that were not there before."""
+    """The files to write: a new revision of some skills, then new skills."""
 
     tree: Tree
     files: int
@@ -43,7 +43,7 @@ class Burst:
         return self.files // _FILES_PER_SKILL
 
     def write(self) -> None:
-        """Wait for the word, then write."""
+        """Wait for a line on stdin, then write the files."""
         contents = [
             (self.tree.folder(index) / path, content)
             for index in (*self.rewritten, *self.added)
@@ -52,7 +52,7 @@ class Burst:
         sys.stdin.readline()
         began = time.perf_counter()
         for file, content in contents:
-            with suppress(FileNotFoundError):  # git, too, takes the old file away and makes a new one
+            with suppress(FileNotFoundError):  # like git: remove the old file and create a new one
                 file.unlink()
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
@@ -60,7 +60,7 @@ class Burst:
 
 
 class Writer:
-    """The process that writes a burst."""
+    """A handle of the process that writes a burst."""
 
     def __init__(self, to: IO[bytes], answers: IO[bytes]) -> None:
         self._to = to
@@ -71,14 +71,14 @@ class Writer:
         self._to.flush()
 
     def seconds(self, patience: float = PATIENCE) -> float:
-        """Return how long it took; infinite if it is not over yet."""
+        """Return the seconds that writing took; infinite if it has not finished within `patience`."""
         over = select.select([self._answers], [], [], patience)[0]
         return float(self._answers.readline()) if over else math.inf
 
 
 @contextmanager
 def writer(burst: Burst) -> Generator[Writer]:
-    """Start a process that is ready to write."""
+    """Start the process that writes `burst`. It waits for `Writer.go`."""
     arguments = map(str, (burst.tree.root, burst.tree.size, burst.files, burst.revision))
     command = [sys.executable, "-m", "benchmarks.writing", *arguments]
     folder = Path(__file__).parents[1]

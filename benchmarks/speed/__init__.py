@@ -1,1 +1,1 @@
-"""Our server beside its peers and beside floors that do nothing but answer bytes."""
+"""Compare our server with other servers, and with floors: programs that only send fixed bytes."""

@@ -1,4 +1,4 @@
-"""What must be reached, and whether it is."""
+"""The performance targets, and whether they are reached."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _READ = "`resources/read` of 3 KB"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One line: what, against whom, how it should compare, and how it does."""
+    """One target: the quantity, the other server, the required ratio and the measured one."""
 
     what: str
     against: str
@@ -25,11 +25,11 @@ class Bar:
     def shown(self) -> str:
         if self.found is None:
             return "not measured"
-        return "more than can be told" if math.isinf(self.found) else f"{self.found:,.2f}"
+        return "unlimited" if math.isinf(self.found) else f"{self.found:,.2f}"
 
 
 def bars(measures: Measures, middle: int, large: int) -> Iterator[Bar]:
-    """Yield every bar; `middle` and `large` are the sizes that stand for 1,000 and 5,000."""
+    """Yield every target. `middle` and `large` are the tree sizes: 1,000 and 5,000 in a full run."""
     many = f"{_READ}, {IN_FLIGHT} in flight"
     rates = {
         STDIO: {FASTMCP: 30.0, TYPESCRIPT: 6.0, BARE: 12.0},

@@ -1,4 +1,4 @@
-"""Bars on a logarithmic scale, as SVG, drawn without any library."""
+"""Draw bars on a logarithmic scale as SVG, without a library."""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ class Series:
 
     title: str
     rows: Sequence[tuple[str, float, str]]
-    """A name, its figure, and the figure as text."""
+    """For each bar: its name, its figure, and the figure as text."""
 
 
 def chart(title: str, groups: Sequence[Series], ours: str, floors: frozenset[str]) -> str:
-    """Return a picture of the groups, one below the other."""
+    """Return the SVG of all groups, one below the other."""
     height = _HEAD + sum(_HEAD + _ROW * len(group.rows) for group in groups) + 10
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif">',

@@ -1,4 +1,4 @@
-"""Who is measured: our server, the peers, and the floors."""
+"""The compared programs: our server, other servers, and the floors."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -10,27 +10,27 @@ _JUDGES = ROOT / ".cache" / "judges"
 _TYPESCRIPT = Path(__file__).parent / "servers" / "typescript.mjs"
 _SERVERS = "benchmarks.speed.servers"
 
-OURS, WITHOUT_LANE = "skillwire", "skillwire --no-cache"
+OURS, WITHOUT_CACHE = "skillwire", "skillwire --no-cache"
 FASTMCP, TYPESCRIPT, BARE = "FastMCP", "TypeScript SDK", "bare SDK"
 ECHO, ROUTE, RAW = "raw line echo", "Starlette route", "raw ASGI"
 STAT = "one `stat`, repeated"
-"""No contestant: the one call to the system that a read needs and an echo does not."""
+"""Not a program: the system call that a read needs and an echo does not."""
 STDIO, HTTP = "stdio", "HTTP"
 
 FASTMCP_MOST = 1_000
-"""Skills with which FastMCP is measured: it hashes every file again for every page."""
+"""The most skills for FastMCP, because it hashes every file again for every page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A program that is measured. Without a folder of skills it has none."""
+    """A program to measure. Without a folder it serves no skills."""
 
     name: str
     command: Callable[[str, Path | None], Sequence[str]]
-    """From `stdio` or a port, and the folder (for a floor: the answer), to the command line."""
+    """Returns the command line, given `stdio` or a port, and the folder (for a floor: the answer)."""
     transports: tuple[str, ...] = (STDIO, HTTP)
     most: int = 1_000_000
-    """Skills that it is measured with."""
+    """The most skills to measure it with."""
 
     @property
     def is_floor(self) -> bool:
@@ -38,10 +38,10 @@ class Contestant:
 
 
 def contestants() -> list[Contestant]:
-    """Return all that are installed."""
+    """Return all programs that are installed."""
     found = [
         Contestant(OURS, _ours),
-        Contestant(WITHOUT_LANE, lambda where, root: [*_ours(where, root), "--no-cache"]),
+        Contestant(WITHOUT_CACHE, lambda where, root: [*_ours(where, root), "--no-cache"]),
         Contestant(
             BARE, lambda where, root: _python("bare_sdk", where, *([] if root is None else [str(root)]))
         ),

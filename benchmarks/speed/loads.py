@@ -1,4 +1,4 @@
-"""Load on a server: requests over stdio or HTTP, so many of them in flight. The same for everybody."""
+"""Generate load over stdio or HTTP, with a number of requests in flight. The same for all programs."""
 
 import os
 import select
@@ -11,22 +11,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 PATIENCE = 60.0
-"""Seconds without any answer."""
+"""Seconds to wait for an answer."""
 
 
 class NoAnswerError(Exception):
-    """A server that failed, refused or took too long: a figure about it would mean nothing."""
+    """A server failed, refused a request, or took too long, so it cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one turn of one contestant has shown."""
+    """The result of one turn of one program."""
 
     requests: int
     seconds: float
     cpu: float
     waits: Sequence[float]
-    """From each question to an answer, in the order of both: of several in flight some change places."""
+    """Seconds from the n-th request to the n-th answer. With several in flight, their order may differ."""
 
     @property
     def per_second(self) -> float:
@@ -41,7 +41,7 @@ class Turn:
 
 
 class _Clock:
-    """Ends a turn after a number of requests, or after some time."""
+    """Ends a turn after a number of requests or some seconds."""
 
     def __init__(self, questions: Sequence[bytes], most: int, seconds: float) -> None:
         self._questions = questions
@@ -57,13 +57,13 @@ class _Clock:
 
 
 class StdioLoad:
-    """Load on a server at the other end of two pipes."""
+    """Load on a server over its stdin and stdout."""
 
     def __init__(self, to: int, came: int, cpu: Callable[[], float]) -> None:
         self._to, self._from, self._cpu = to, came, cpu
 
     def turn(self, questions: Sequence[bytes], in_flight: int, most: int, seconds: float) -> Turn:
-        """Ask `questions` again and again, with so many of them in flight."""
+        """Send `questions` repeatedly, with `in_flight` at a time, until `most` requests or `seconds`."""
         clock = _Clock(questions, most, seconds)
         asked_at: deque[float] = deque()
         waits: list[float] = []
@@ -80,7 +80,7 @@ class StdioLoad:
         return Turn(clock.asked, time.perf_counter() - begun, self._cpu() - cpu, waits)
 
     def ask(self, question: bytes) -> bytes:
-        """Return the line that answers one question."""
+        """Return the line that answers one request."""
         os.write(self._to, question)
         pieces: list[bytes] = []
         deadline = time.monotonic() + PATIENCE
@@ -105,7 +105,7 @@ class StdioLoad:
 
 
 class HttpLoad:
-    """Load on a server at a port of this machine: a connection for each request in flight, kept open."""
+    """Load on a server at a local port, with a keep-alive connection for each request in flight."""
 
     def __init__(self, port: int, cpu: Callable[[], float]) -> None:
         self._port, self._cpu = port, cpu
@@ -159,7 +159,7 @@ class HttpLoad:
 
 
 class _Connection:
-    """One HTTP connection with at most one open request. Knows just enough of HTTP."""
+    """One HTTP connection with at most one open request. A minimal HTTP client."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
@@ -175,9 +175,9 @@ class _Connection:
         self.socket.sendall(question)
 
     def receive(self) -> bytes | None:
-        """Take what came; return the body of the answer when all of it is there."""
+        """Read what has arrived. Return the body of the answer once it is complete, otherwise None."""
         if not (piece := self.socket.recv(1 << 20)):
-            raise NoAnswerError("the server hung up")
+            raise NoAnswerError("the server closed the connection")
         self._pieces.append(piece)
         if self._length == 0:
             head, ended, rest = b"".join(self._pieces).partition(b"\r\n\r\n")
@@ -208,7 +208,7 @@ def _unchunked(pieces: Sequence[bytes]) -> bytes:
 
 
 def _length(head: bytes) -> int | None:
-    """Return how long the body is; None if it comes in chunks."""
+    """Return the length of the body; None if it is chunked."""
     if b" 200 " not in head.split(b"\r\n", 1)[0]:
         raise NoAnswerError(f"the server refused: {head[:200]!r}")
     for line in head.lower().split(b"\r\n")[1:]:
@@ -217,4 +217,4 @@ def _length(head: bytes) -> int | None:
             return int(value)
         if name == b"transfer-encoding":
             return None
-    raise NoAnswerError("an answer without its length")
+    raise NoAnswerError("the answer has neither a length nor chunks")

@@ -1,4 +1,4 @@
-"""What was measured, one figure a round, and how contestants compare within each round."""
+"""The measurements, one sample per round, and comparisons within each round."""
 
 import math
 import statistics
@@ -9,12 +9,12 @@ from typing import Any
 from benchmarks.results import Unit
 
 TOO_LONG = math.inf
-"""What did not finish within its time."""
+"""The sample of a measurement that did not finish in time."""
 
 
 @dataclass(slots=True)
 class Measure:
-    """One thing of one contestant, at one size."""
+    """One quantity of one program at one size."""
 
     part: str
     what: str
@@ -29,20 +29,20 @@ class Measure:
         return statistics.median(self.samples) if self.samples else math.nan
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all there is to tell, for JSON: what did not finish is null."""
-        told = asdict(self)
-        told["samples"] = [None if math.isinf(sample) else sample for sample in self.samples]
-        return told
+        """Return the values for JSON. A sample that did not finish is null."""
+        values = asdict(self)
+        values["samples"] = [None if math.isinf(sample) else sample for sample in self.samples]
+        return values
 
     @classmethod
-    def read(cls, told: dict[str, Any]) -> "Measure":
-        samples = [TOO_LONG if sample is None else float(sample) for sample in told["samples"]]
-        part, what, contestant = told["part"], told["what"], told["contestant"]
-        return cls(part, what, contestant, told["transport"], told["size"], Unit(told["unit"]), samples)
+    def read(cls, values: dict[str, Any]) -> "Measure":
+        samples = [TOO_LONG if sample is None else float(sample) for sample in values["samples"]]
+        part, what, contestant = values["part"], values["what"], values["contestant"]
+        return cls(part, what, contestant, values["transport"], values["size"], Unit(values["unit"]), samples)
 
 
 class Measures:
-    """All of a run, found by what they are of."""
+    """All measurements of a run, by quantity, program, transport and size."""
 
     def __init__(self, known: Iterable[Measure] = ()) -> None:
         self._all = {_key(each): each for each in known}
@@ -51,22 +51,22 @@ class Measures:
         return iter(self._all.values())
 
     def add(self, of: Measure, sample: float) -> None:
-        """Add a figure to those of the same thing."""
+        """Add a sample to the measurement `of`."""
         self._all.setdefault(_key(of), of).samples.append(sample)
 
     def find(self, what: str, contestant: str, transport: str, size: int) -> Measure | None:
         return self._all.get((what, contestant, transport, size))
 
     def ratio(self, what: str, one: str, other: str, where: tuple[str, int]) -> float | None:
-        """Return one contestant as a multiple of another, by transport and size, within each round."""
+        """Return the ratio of two programs at a transport and size, compared within each round."""
         first, second = self.find(what, one, *where), self.find(what, other, *where)
         return None if first is None or second is None else paired(first.samples, second.samples)
 
 
 def paired(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the median of what one is as a multiple of the other, round by round."""
+    """Return the median of the ratios of each round."""
     if len(other) == 1 and len(one) > 1:
-        other = list(other) * len(one)  # what takes too long is measured once
+        other = list(other) * len(one)  # what takes too long is measured only once
     if len(one) == 1 and len(other) > 1:
         one = list(one) * len(other)
     return statistics.median(a / b for a, b in zip(one, other, strict=False))

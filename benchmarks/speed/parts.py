@@ -1,4 +1,4 @@
-"""The parts of a run. Each can be run alone, and adds its figures to those of the others."""
+"""The parts of a run. Each can run alone and adds its measurements to those of the others."""
 
 import os
 import tempfile
@@ -32,7 +32,7 @@ from benchmarks.trees import SKILL_BYTES, Tree, grow, settle
 LARGE_BYTES = 1 << 20
 IN_FLIGHT = 16
 _REST = 1.0
-"""Seconds in which a server may give back what it needed for a moment."""
+"""Seconds for a server to free temporary memory."""
 
 COLD, WARM = (
     "start to the first `skills/list`, nothing known",
@@ -48,17 +48,17 @@ SCAN, RESCAN, FLOOR = "cold scan", "warm scan", "walk, stat, open, read and hash
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured."""
+    """The sizes and repetitions of a run."""
 
     sizes: tuple[int, ...]
     rounds: int
     large_rounds: int
-    """Rounds with trees that are larger than `often`."""
+    """Rounds with trees of more than `often` skills."""
     often: int
     reads: int
-    """Rounds of reads: a figure of microseconds needs more of them than one of seconds."""
+    """Rounds of reads. Microseconds need more samples than seconds."""
     turn: float
-    """Seconds of each turn of a contestant."""
+    """Seconds of each turn of a program."""
     edits: int
 
 
@@ -68,7 +68,7 @@ QUICK = Scale((20, 100), rounds=1, large_rounds=1, often=100, reads=1, turn=0.05
 
 @dataclass(slots=True)
 class Ground:
-    """What the parts of one run share: trees, grown when they are first wanted, and a place for caches."""
+    """What the parts of a run share: measurements, caches, and trees, which are written on first use."""
 
     folder: Path
     scale: Scale
@@ -76,13 +76,13 @@ class Ground:
 
     @property
     def middle(self) -> int:
-        """The size at which everybody is measured."""
+        """The tree size that all programs are measured with."""
         return self.scale.sizes[1]
 
     def tree(self, size: int) -> Tree:
         root = self.folder / f"tree-{size}"
         if not root.exists():
-            say(f"growing {size:,} skills")
+            say(f"writing {size:,} skills")
             tree = grow(root, size)
             large = tree.folder(0) / "large.txt"
             large.write_bytes((b"x" * 99 + b"\n") * (LARGE_BYTES // 100))
@@ -94,12 +94,12 @@ class Ground:
         return scale.rounds if size <= scale.often else 1 if size > 10 * scale.often else scale.large_rounds
 
     def cache(self, name: str) -> dict[str, str]:
-        """Return an environment in which what is known from before is kept in a folder of this name."""
+        """Return environment variables that put Skillwire's cache into a folder of this name."""
         return {"SKILLWIRE_CACHE_DIR": str(self.folder / f"cache-{name}"), "SKILLWIRE_MAX_ENTRIES": "1000000"}
 
 
 def starting(ground: Ground) -> None:
-    """Process start to the first `skills/list`, and memory after use."""
+    """Measure the time from process start to the first `skills/list`, and the memory after use."""
     chosen = [each for each in contestants() if each.name in {OURS, TYPESCRIPT, FASTMCP}]
     bare = next(each for each in contestants() if each.name == BARE)
     for size in ground.scale.sizes:
@@ -119,7 +119,7 @@ def _start(
 ) -> None:
     cache = ground.cache(f"kept-{tree.size}" if known else f"none-{time.monotonic_ns()}")
     if known and not Path(cache["SKILLWIRE_CACHE_DIR"]).exists():
-        with Running(contestant, STDIO, tree.root, cache) as first:  # somebody was there before
+        with Running(contestant, STDIO, tree.root, cache) as first:  # an earlier run that fills the cache
             first.ask("skills/list")
             _end(first)
     with Running(contestant, STDIO, None if none else tree.root, cache) as running:
@@ -152,14 +152,14 @@ def _memory_at_rest(running: Running) -> int:
 
 
 def _end(running: Running) -> None:
-    """Close its input, and wait until it has written down what it knows."""
+    """Close stdin, and wait until the server has written its cache and ended."""
     assert running.process.stdin is not None
     running.process.stdin.close()
     running.process.wait(PATIENCE)
 
 
 def _list_all(running: Running) -> float:
-    """Return how long every page takes; `TOO_LONG` if longer than anybody would wait."""
+    """Return the seconds to list every page; `TOO_LONG` if it does not finish in time."""
     begun = time.perf_counter()
     cursor: dict[str, str] = {}
     while True:
@@ -175,7 +175,7 @@ def _list_all(running: Running) -> float:
 
 
 def listing(ground: Ground) -> None:
-    """Every page of `skills/list`, of servers that run."""
+    """Measure listing every page of `skills/list` of running servers."""
     for size in ground.scale.sizes[:3]:
         tree = ground.tree(size)
         with ExitStack() as stack:
@@ -185,22 +185,22 @@ def listing(ground: Ground) -> None:
                 if not each.is_floor and size <= each.most
             ]
             for each in running:
-                each.ask("skills/list")  # it has started, and so have the others
-            tired: set[str] = set()
+                each.ask("skills/list")  # wait until every server has started
+            slow: set[str] = set()
             for turn in range(ground.rounds(size)):
                 for each in running if turn % 2 == 0 else reversed(running):
-                    if each.name in tired:
+                    if each.name in slow:
                         continue
                     seconds = _list_all(each)
                     ground.measures.add(
                         Measure("listing", LISTING, each.name, STDIO, size, Unit.SECONDS), seconds
                     )
                     if seconds > PATIENCE / 10:
-                        tired.add(each.name)
+                        slow.add(each.name)
 
 
 def reading(ground: Ground) -> None:
-    """`resources/read` and `skills/get`, one after the other and many in flight, over stdio and HTTP."""
+    """Measure `resources/read` and `skills/get`, one at a time and many in flight, over stdio and HTTP."""
     tree = ground.tree(ground.middle)
     small = [tree.uri(index) for index in tree.spread(50)]
     for transport in (STDIO, HTTP):
@@ -219,8 +219,8 @@ class _Question:
     uris: Sequence[str]
 
 
-def _read(ground: Ground, transport: str, asked: _Question) -> None:
-    tree, method, uris = ground.tree(ground.middle), asked.method, asked.uris
+def _read(ground: Ground, transport: str, question: _Question) -> None:
+    tree, method, uris = ground.tree(ground.middle), question.method, question.uris
     with ExitStack() as stack:
         answer = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "answer"
         ours = next(each for each in contestants() if each.name == OURS)
@@ -235,19 +235,19 @@ def _read(ground: Ground, transport: str, asked: _Question) -> None:
         ]
         questions = {each.name: [each.question(method, uri=uri) for uri in uris] for each in running}
         for each in running:
-            each.ask(method, uri=uris[0])  # raises if it is refused
-            each.turn(questions[each.name], 1, len(uris), PATIENCE)  # and everything was asked once
+            each.ask(method, uri=uris[0])  # raises if the server refuses it
+            each.turn(questions[each.name], 1, len(uris), PATIENCE)  # warm up: request everything once
         for turn in range(ground.scale.reads):
             for each in running if turn % 2 == 0 else reversed(running):
                 for in_flight in (1, IN_FLIGHT):
                     made = each.turn(questions[each.name], in_flight, 100_000, ground.scale.turn)
-                    _note(ground, each, f"{asked.what}, {in_flight} in flight", made)
+                    _note(ground, each, f"{question.what}, {in_flight} in flight", made)
             if transport == STDIO and uris[0] == tree.uri(0) and method == "resources/read":
-                _note_stat(ground, asked.what)
+                _note_stat(ground, question.what)
 
 
 def first_reads(ground: Ground) -> None:
-    """`resources/read` of every skill, once, by servers that have just started: no answer is cached."""
+    """Measure one `resources/read` of every skill on new servers, so that no answer is cached."""
     tree = ground.tree(ground.middle)
     uris = [tree.uri(index) for index in range(tree.size)]
     what = f"`resources/read` of {SKILL_BYTES // 1024} KB, each file once, {IN_FLIGHT} in flight"
@@ -260,7 +260,7 @@ def first_reads(ground: Ground) -> None:
         for turn in range(ground.scale.reads):
             for each in entered if turn % 2 == 0 else reversed(entered):
                 with Running(each, transport, tree.root, ground.cache("kept")) as running:
-                    running.ask("skills/list")  # it has started
+                    running.ask("skills/list")  # wait until it has started
                     questions = [running.question("resources/read", uri=uri) for uri in uris]
                     made = running.turn(questions, IN_FLIGHT, len(uris), PATIENCE)
                     _note(ground, running, what, made, part="first-reads")
@@ -278,13 +278,13 @@ def _note(ground: Ground, running: Running, what: str, turn: Turn, part: str = "
 
 
 def _note_stat(ground: Ground, what: str) -> None:
-    """Note what it costs to ask for the status of each file that is read, again and again."""
+    """Measure the CPU time of one `stat` of a file that is read."""
     tree = ground.tree(ground.middle)
     files = [str(tree.folder(index) / "SKILL.md") for index in tree.spread(50)]
     begun = time.process_time()
     for _ in range(100):
         for file in files:
-            os.stat(file)  # noqa: PTH116 - as the server asks
+            os.stat(file)  # noqa: PTH116 - the call that the server makes
     spent = (time.process_time() - begun) / (100 * len(files))
     for in_flight in (1, IN_FLIGHT):
         of = f"{what}, {in_flight} in flight: CPU a request"
@@ -292,7 +292,7 @@ def _note_stat(ground: Ground, what: str) -> None:
 
 
 def noticing_edits(ground: Ground) -> None:
-    """From an edit to the notification of a client that listens."""
+    """Measure the time from an edit to the notification of a client."""
     plan = Plan((ground.middle,), 1, 1, 1, ground.scale.edits, 0, 0.0, ())
     delays = noticing.measure([ground.tree(ground.middle)], plan).delays
     (edited,) = (each for each in delays if each.name == "a description is edited")
@@ -301,7 +301,7 @@ def noticing_edits(ground: Ground) -> None:
 
 
 def scanning(ground: Ground) -> None:
-    """A cold and a warm scan, against hashing the same bytes."""
+    """Measure a cold and a warm scan, and hashing the same bytes for comparison."""
     for size in ground.scale.sizes:
         tree = ground.tree(size)
         for _ in range(ground.rounds(size)):

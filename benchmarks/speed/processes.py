@@ -1,4 +1,4 @@
-"""Contestants as processes, over stdio and HTTP, and what is asked of them."""
+"""Run the compared programs as processes, and send requests over stdio and HTTP."""
 
 import json
 import os
@@ -17,13 +17,13 @@ from benchmarks.speed.contestants import HTTP, ROOT, STDIO, Contestant
 from benchmarks.speed.loads import PATIENCE, HttpLoad, NoAnswerError, StdioLoad, Turn
 from benchmarks.stdio import request
 
-# A Python that keeps no bytecode would compile every module anew at every start, which is nobody's server.
+# Without bytecode files, Python would compile every module at every start, which real servers do not do.
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 _NAMED_BY = {"resources/read": "uri"}
 
 
 class Running:
-    """A contestant that was started."""
+    """A running program."""
 
     def __init__(
         self, contestant: Contestant, transport: str, root: Path | None, env: Mapping[str, str] | None = None
@@ -61,7 +61,7 @@ class Running:
         return Cost(time.perf_counter() - self._started, self.cpu())
 
     def memory(self) -> int:
-        """Return the resident bytes of the process and of those that it started."""
+        """Return the resident bytes of the process and its children."""
         process = psutil.Process(self.process.pid)
         return sum(each.memory_info().rss for each in (process, *process.children(recursive=True)))
 
@@ -70,7 +70,7 @@ class Running:
         return _result(self._ask(self.question(method, **params)))
 
     def question(self, method: str, **params: str) -> bytes:
-        """Return the bytes that ask for `method`."""
+        """Return the bytes of a request."""
         line = request(method, **params)
         return line if self.transport == STDIO else _post(line.rstrip(b"\n"), self._port, method, params)
 
@@ -93,14 +93,14 @@ class Running:
         while True:
             try:
                 return load.ask(question)
-            except ConnectionError as error:  # it does not listen yet
+            except ConnectionError as error:  # not listening yet
                 if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise NoAnswerError("the server does not listen") from error
+                    raise NoAnswerError("the server does not listen on its port") from error
                 time.sleep(0.02)
 
 
 def answer_of(running: Running, method: str, **params: str) -> bytes:
-    """Return the whole JSON of an answer, for the floors to repeat."""
+    """Return an answer as JSON, for the floors to send."""
     result = running.ask(method, **params)
     return json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}, separators=(",", ":")).encode()
 

@@ -1,4 +1,4 @@
-"""The results for people and for programs. No figure in either is written by hand."""
+"""The report of the comparison, as Markdown, JSON and SVG. All figures are generated."""
 
 import json
 import math
@@ -16,29 +16,29 @@ from benchmarks.speed.parts import COLD, IN_FLIGHT, LISTING, Scale
 from benchmarks.tables import figure, row
 
 _INTRODUCTION = """\
-# Our server beside its peers, and beside the floor
+# Speed compared with other servers
 
-Made by `scripts/bench speed`: generated trees of skills, each with a `SKILL.md` of 3 KB and 3 files of 1 KB
-in 2 folders. Contestants take turns in every round; figures are medians over the rounds, and ratios are
-compared within each round. FastMCP and the bare SDK run on the same uvicorn settings as we do. *bare SDK*
-is a low-level server of the official SDK that has every answer in memory and reads no disk; *raw line echo*,
-*Starlette route* and *raw ASGI* answer the same bytes without knowing what was asked. What did not finish
-within 60 s is shown as such, and is measured once. FastMCP is measured with up to 1,000 skills.
+Written by `scripts/bench speed`. Each generated skill has a `SKILL.md` of 3 KB and 3 files of 1 KB in 2
+folders. The servers take turns in every round. Figures are medians over the rounds; ratios are computed
+within each round. FastMCP and the bare SDK use the same uvicorn settings as Skillwire. *bare SDK* is a
+low-level server of the official SDK that has every answer in memory and does not read the disk. *raw line
+echo*, *Starlette route* and *raw ASGI* are floors: they send the same bytes without parsing the request.
+Anything that did not finish within 60 s is shown as such and measured once. FastMCP is measured with up to
+1,000 skills.
 """
 _STAT = """\
-A read on stdio asks the system for the size, times and inode of its file, so that an edit is seen at once;
-the echo asks for nothing. """
+A read on stdio calls `stat` on its file, so that an edit takes effect at once. The echo does not. """
 _SCANS = """\
-A scan opens each folder by a descriptor that it compares with the one that was judged, opens each file in it
-and through no link, reads each frontmatter and checks it, and makes values of all of it. A start that knows
-the skills from before compares the stamps of every file and folder, and reads nothing.
+A scan opens each folder by descriptor, checks that the folder is unchanged, opens each file without following
+links, and parses and checks each frontmatter. A start with a scan cache compares the stamps of every file and
+folder, and reads no files.
 """
 _READING = ("requests a second", "CPU a request", "p50", "p99")
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedReport:
-    """All that is known: of this run, and of earlier runs of other parts."""
+    """The results of this run, and of earlier runs of other parts."""
 
     scale: Scale
     machine: Machine
@@ -60,11 +60,11 @@ class SpeedReport:
         return "\n".join(
             [
                 _INTRODUCTION,
-                f"{self.machine} Of the parts of the run, these took: {took}.",
+                f"{self.machine} Duration of the parts: {took}.",
                 "",
                 "![Reads a second, and the time to the first answer](speed.svg)",
                 "",
-                "## What must be reached",
+                "## Targets",
                 "",
                 *self._bar_rows(),
                 *self._obstacles(),
@@ -81,7 +81,7 @@ class SpeedReport:
         )
 
     def to_svg(self) -> str:
-        """Return a picture of what matters most."""
+        """Return a chart of the most important results."""
         middle = self.scale.sizes[1]
         groups = [
             Series(
@@ -100,7 +100,7 @@ class SpeedReport:
         )
         floors = frozenset({ECHO, ROUTE, RAW})
         return chart(
-            "Our server, its peers and the floors", [each for each in groups if each.rows], OURS, floors
+            "Skillwire, other servers and the floors", [each for each in groups if each.rows], OURS, floors
         )
 
     def _bars(self) -> list[Bar]:
@@ -108,7 +108,7 @@ class SpeedReport:
         return list(bars(self.measures, sizes[1], sizes[min(2, len(sizes) - 1)]))
 
     def _bar_rows(self) -> Iterator[str]:
-        yield row(["", "against", "wanted", "found", ""])
+        yield row(["", "compared with", "target", "measured", ""])
         yield row(["---", "---", "---", "---:", "---"])
         for bar in self._bars():
             verdict = "" if bar.found is None else "reached" if bar.reached else "**not reached**"
@@ -116,7 +116,7 @@ class SpeedReport:
         yield ""
 
     def _obstacles(self) -> Iterator[str]:
-        """Yield what stands in the way of bars that are not reached, with the figures that show it."""
+        """Yield why some targets are not reached, with the figures that show it."""
         where = (STDIO, self.scale.sizes[1])
         if any(bar.against == ECHO and not bar.reached for bar in self._bars()):
             echo = f"`resources/read` of 3 KB, {IN_FLIGHT} in flight: CPU a request"
@@ -127,8 +127,9 @@ class SpeedReport:
             )
             if stat is not None and without is not None:
                 yield (
-                    f"{_STAT}That call alone takes {stat:.2f} times the CPU of an echo with {IN_FLIGHT} in "
-                    f"flight. `skills/get`, which needs none, takes {without:.2f} times that of its echo."
+                    f"{_STAT}That call alone takes {stat:.2f} times the CPU time of an echo with "
+                    f"{IN_FLIGHT} in flight. `skills/get`, which needs no such call, takes {without:.2f} "
+                    "times that of its echo."
                 )
                 yield ""
         yield _SCANS
@@ -136,7 +137,7 @@ class SpeedReport:
     def _by_size(self, parts: Sequence[str]) -> Iterator[str]:
         chosen = [each for each in self.measures if each.part in parts]
         sizes = sorted({each.size for each in chosen})
-        yield row(["", "contestant", *(f"{size:,}" for size in sizes)])
+        yield row(["", "server", *(f"{size:,}" for size in sizes)])
         yield row(["---", "---", *["---:"] * len(sizes)])
         for what, name in dict.fromkeys((each.what, each.contestant) for each in chosen):
             of_size = {each.size: each for each in chosen if (each.what, each.contestant) == (what, name)}
@@ -146,7 +147,7 @@ class SpeedReport:
 
     def _reads(self) -> Iterator[str]:
         chosen = [each for each in self.measures if each.part in {"reading", "first-reads"}]
-        yield row(["", "transport", "contestant", *_READING])
+        yield row(["", "transport", "server", *_READING])
         yield row(["---", "---", "---", *["---:"] * len(_READING)])
         kinds = dict.fromkeys(
             (each.what.rpartition(": ")[0], each.transport, each.contestant) for each in chosen

@@ -1,4 +1,4 @@
-"""Run the parts that are wanted, and put what they find beside what is known of the others."""
+"""Run the requested parts, and merge their results with earlier results of the others."""
 
 import json
 import tempfile
@@ -20,30 +20,30 @@ def run(
     known: Path | None = None,
     after_each: Callable[[SpeedReport], None] = lambda _: None,
 ) -> SpeedReport:
-    """Measure the parts in `only`, or all. `known` are earlier results, of which the other parts are kept."""
+    """Measure the parts in `only`, or all. `known` is a file of earlier results for the other parts."""
     machine = Machine.here()
-    wanted = list(only or PARTS)
-    seconds, measures = _kept(known, wanted)
+    requested = list(only or PARTS)
+    seconds, measures = _earlier_results(known, requested)
     report = SpeedReport(scale, machine, seconds, measures)
     with tempfile.TemporaryDirectory(prefix="skillwire-bench-") as folder:
         ground = Ground(Path(folder), scale, measures)
-        for part in wanted:
+        for part in requested:
             say(part)
             begin = time.monotonic()
             try:
                 PARTS[part](ground)
-            except NoAnswerError as error:  # what was found before is kept, and the other parts go on
-                say(f"{part} was not measured to its end: {error}")
+            except NoAnswerError as error:  # keep earlier results and go on with the other parts
+                say(f"{part} was not completed: {error}")
             seconds[part] = time.monotonic() - begin
             after_each(report)
     return report
 
 
-def _kept(known: Path | None, wanted: Sequence[str]) -> tuple[dict[str, float], Measures]:
-    """Return what is known of the parts that are not measured anew."""
-    if known is None or not known.exists() or set(wanted) == set(PARTS):
+def _earlier_results(known: Path | None, requested: Sequence[str]) -> tuple[dict[str, float], Measures]:
+    """Return the earlier results of the parts that are not measured now."""
+    if known is None or not known.exists() or set(requested) == set(PARTS):
         return {}, Measures()
-    told = json.loads(known.read_text(encoding="utf-8"))
-    seconds = {part: float(took) for part, took in told["seconds"].items() if part not in wanted}
-    measures = map(Measure.read, told["measures"])
-    return seconds, Measures(each for each in measures if each.part not in wanted)
+    values = json.loads(known.read_text(encoding="utf-8"))
+    seconds = {part: float(took) for part, took in values["seconds"].items() if part not in requested}
+    measures = map(Measure.read, values["measures"])
+    return seconds, Measures(each for each in measures if each.part not in requested)

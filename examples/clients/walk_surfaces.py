@@ -1,11 +1,11 @@
-"""Walks both surfaces of a live server, and says whether they agree.
+"""Check that the prompts of a running server agree with its resources.
 
 python examples/clients/walk_surfaces.py http://127.0.0.1:8765/mcp
 python examples/clients/walk_surfaces.py -- python examples/servers/code_mode.py
 
-For every prompt that names its skill it reads that skill's files as resources, joins them as a prompt does,
-and compares them with the prompt's text. It prints the number of equal bytes and the name of each prompt.
-It ends with 0; with 1 at the first byte that differs, or with nothing to compare; with 2 if nobody answers.
+For every prompt that names its skill, it reads the skill's files as resources, joins them as a prompt does,
+and compares them with the prompt's text. It prints the number of bytes and the name of each prompt. The exit
+code is 0 if all agree, 1 if one differs or there is nothing to compare, and 2 if the server does not answer.
 """
 
 import os
@@ -24,21 +24,21 @@ from mcp_types import Prompt, TextContent, TextResourceContents
 SKILL = "dev.skillwire/skill"
 """In a prompt's `_meta`: the URI of its skill."""
 RESOURCES = "dev.skillwire/resources"
-"""In a prompt's `_meta`: the URIs of that skill's files, in the order in which the prompt has them."""
+"""In a prompt's `_meta`: the URIs of that skill's files, in the order of the prompt."""
 
 AROUND = 24
-"""Bytes that are shown before and behind the first that differs."""
+"""Bytes shown before and after the first difference."""
 MOST_PAGES = 1_000
 USAGE = "usage: walk_surfaces.py URL, or walk_surfaces.py -- COMMAND [ARGUMENT…]"
 
 
 class SurfaceError(Exception):
-    """Surfaces that do not agree, or that cannot be compared."""
+    """Prompts and resources differ, or cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A prompt's text, and what the resources of its skill make."""
+    """A prompt's text, and the joined resources of its skill."""
 
     name: str
     prompt: bytes
@@ -59,7 +59,7 @@ class Pair:
 
 
 async def pairs(client: Client) -> AsyncIterator[Pair]:
-    """Yield both surfaces of every prompt that names its skill. Raises `SurfaceError` if one is not there."""
+    """Yield both texts of every prompt that names its skill. Raises `SurfaceError` if one is missing."""
     async for prompt in _prompts(client):
         if uris := _files(prompt):
             text = await _prompt_text(client, prompt.name)
@@ -67,7 +67,7 @@ async def pairs(client: Client) -> AsyncIterator[Pair]:
 
 
 def _files(prompt: Prompt) -> list[str]:
-    """Return the URIs of a prompt's files, its skill first; none if it names no skill."""
+    """Return the URIs of a prompt's files, `SKILL.md` first; empty if it names no skill."""
     meta = prompt.meta or {}
     if (skill := meta.get(SKILL)) is None:
         return []
@@ -99,7 +99,7 @@ async def _prompt_text(client: Client, name: str) -> str:
 
 
 async def _stitched(client: Client, uris: list[str]) -> bytes:
-    """Return the files as a prompt has them: a line with its path before each but the first, all ended."""
+    """Join the files as a prompt does: a line with the path before each but the first, and final newlines."""
     root = uris[0].removesuffix("SKILL.md")
     stitched = _ended(await _read(client, uris[0]))
     for uri in uris[1:]:
@@ -139,14 +139,14 @@ def _server(arguments: list[str]) -> str | StdioServerParameters | None:
 
 
 async def compare(client: Client) -> int:
-    """Compare everything, and say what was found. Return the exit code."""
+    """Compare all prompts and print the result. Return the exit code."""
     compared = 0
     try:
         async for pair in pairs(client):
             pair.check()
             compared += 1
             sys.stdout.write(f"{len(pair.prompt)} {pair.name}\n")
-    except (SurfaceError, MCPError, ValueError) as error:  # the last is for answers that are no answers
+    except (SurfaceError, MCPError, ValueError) as error:  # ValueError: an invalid answer
         sys.stderr.write(f"error: {error}\n")
         return 1
     if not compared:

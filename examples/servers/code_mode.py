@@ -1,10 +1,10 @@
-"""Code mode: two tools, the skill that explains them, and a prompt that starts it, in one server.
+"""A server for code mode: two tools, the skill that explains them, and a prompt that starts it.
 
-python examples/servers/code_mode.py    serves over stdio, until the client closes its side
+python examples/servers/code_mode.py    serve over stdio until the client disconnects
 
-`validate_code` judges an expression about a table of orders, and hands out a token; `execute_code` runs
-exactly that expression, once. The skill is the folder `examples/skills/code-mode`: each of its files is a
-resource, and all of them together are the prompt `start_code_mode`.
+`validate_code` checks an expression about a table of orders and returns a token. `execute_code` runs exactly
+that expression, once. The skill is the folder `examples/skills/code-mode`. Each of its files is a resource,
+and the prompt `start_code_mode` contains all of them.
 """
 
 import getpass
@@ -39,7 +39,7 @@ Variables: TypeAlias = Annotated[
 
 
 def code_mode_server(desk: Desk, caller: Callable[[Context], Caller]) -> MCPServer:
-    """Return a server with both tools, and with the skill that says how to use them."""
+    """Return a server with both tools and the skill that explains them."""
     mcp = MCPServer(NAME, version="0.1.0", log_level="WARNING")
 
     @mcp.tool()
@@ -70,7 +70,7 @@ def code_mode_server(desk: Desk, caller: Callable[[Context], Caller]) -> MCPServ
 
 
 def over_stdio() -> Callable[[Context], Caller]:
-    """Return who asks over stdio, where one process serves one person in one session."""
+    """Return a function that identifies the caller over stdio, where a process serves one person."""
     user = str(os.getuid()) if hasattr(os, "getuid") else getpass.getuser()
     owner = Caller(user, session=secrets.token_hex(16))
 

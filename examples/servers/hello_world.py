@@ -1,6 +1,6 @@
-"""The smallest server of skills: one document, three lines.
+"""The smallest skill server: one document, three lines.
 
-python examples/servers/hello_world.py    serves over stdio, until the client closes its side
+python examples/servers/hello_world.py    serve over stdio until the client disconnects
 """
 
 from skillwire import Skill, SkillServer

@@ -1,6 +1,6 @@
-"""A skill at a path of its own, with a file beside it that is readable and not listed: four lines.
+"""A skill with its own path and an additional file that is readable but not listed, in four lines.
 
-python examples/servers/refunds.py    serves over stdio, until the client closes its side
+python examples/servers/refunds.py    serve over stdio until the client disconnects
 """
 
 from skillwire import Skill, SkillServer

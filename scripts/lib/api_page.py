@@ -1,4 +1,4 @@
-"""The page docs/api.md, made from the public modules of the package without importing them."""
+"""Generate docs/api.md from the public modules of the package, without importing them."""
 
 import ast
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ def _text_of(node: ast.stmt | None) -> str:
 
 
 def _parameters(arguments: ast.arguments) -> str:
-    """Return the names of the parameters, those with a default as `name=…`."""
+    """Return the names of the parameters. Those with a default are written `name=…`."""
     positional = [*arguments.posonlyargs, *arguments.args]
     required = len(positional) - len(arguments.defaults)
     parts = [each.arg if at < required else f"{each.arg}=…" for at, each in enumerate(positional)]

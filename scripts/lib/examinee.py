@@ -1,9 +1,9 @@
-"""Our host, driven as the scenarios of the conformance suite want it. Run by the suite, for judges.py.
+"""Our host as a client under test. The conformance suite runs it, started by judges.py.
 
-examinee.py URL    the scenario and the protocol version are in the environment
+examinee.py URL    the environment has the scenario and the protocol version
 
-It discovers skills, and where the scenario is about loading one, approves and loads it, and reads its other
-files if it was loaded. It says what it found, for the grade.
+It discovers skills. If the scenario is about loading, it approves and loads each skill and reads its files.
+It prints what it found; grades.py evaluates that.
 """
 
 import os
@@ -39,7 +39,7 @@ async def main(url: str) -> None:
 
 
 async def load(host: Host, skill: HostedSkill) -> None:
-    """Load a skill and read all its files; say what keeps the host from it."""
+    """Load a skill and read all its files. Print the problems for which the host refuses it."""
     session = host.session()
     try:
         await session.load(skill.handle)

@@ -1,6 +1,6 @@
-"""What must never be in the repository: big files, lock files, and addresses of package registries.
+"""Check that the repository has no big files, no lock files, and no addresses of package registries.
 
-hygiene.py [FOLDER]   looks at every file that git tracks or would add
+hygiene.py [FOLDER]   check every file that git tracks or would add
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 MAX_BYTES = 1 << 20
 
-# They carry registry addresses; exact versions live in constraints.txt and in scripts/lib/judges.sh.
+# They contain registry addresses. Exact versions are in constraints.txt and scripts/lib/judges.sh.
 LOCK_FILES = frozenset(
     {
         "Pipfile.lock",
@@ -28,7 +28,7 @@ LOCK_FILES = frozenset(
     }
 )
 
-# Which registry is used is the business of the machine. (Spelt so that this file does not find itself.)
+# Each machine chooses its own registry. (The spaces keep this pattern from matching itself.)
 REGISTRY = re.compile(
     rb"""(?ix)
       registry \. (npmjs|yarnpkg) \. (org|com)   # the public ones
@@ -43,7 +43,7 @@ REGISTRY = re.compile(
 
 def files(root: Path) -> Iterator[Path]:
     listed = subprocess.run(
-        # Continuous integration often checks out as another user; only names are read here.
+        # Continuous integration often checks out as another user. Safe here: only names are listed.
         ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=root,
         check=True,
@@ -51,9 +51,7 @@ def files(root: Path) -> Iterator[Path]:
     )
     for name in sorted(set(listed.stdout.decode("utf-8", "surrogateescape").split("\0")) - {""}):
         path = root / name
-        if (
-            path.is_file() and not path.is_symlink()
-        ):  # neither deleted in the working copy, nor a link or submodule
+        if path.is_file() and not path.is_symlink():  # skips deleted files, links and submodules
             yield path
 
 

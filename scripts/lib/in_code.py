@@ -1,4 +1,4 @@
-"""Serves skills from a server that is written in code, on a free port of loopback. Run by judges.py.
+"""Serve skills from a server written in code, on a free loopback port. Run by judges.py.
 
 in_code.py code FOLDER        a SkillServer
 in_code.py mcpserver FOLDER   an MCPServer of the official SDK, with its own tool, prompt and resource
@@ -20,9 +20,9 @@ from skillwire.server.http.address import Address, listen
 
 
 def collected(folder: Path) -> SkillServer:
-    """Return skills of every kind: from folders, with a path, with a prompt, and made when they are read."""
+    """Return a server with every kind of skill: from a folder, with a path, with a prompt, dynamic."""
     server = SkillServer("skills-demo")
-    # The suite wants the first one to have a folder in it.
+    # The suite requires that the first skill contains a folder.
     refunds = Skill.from_dir(folder / "acme/billing/refunds")
     server.add(refunds.with_path("acme/billing/refunds"))
     server.add(Skill.from_dir(folder / "hello-world"))
@@ -37,7 +37,7 @@ def collected(folder: Path) -> SkillServer:
 
 
 def furnish(server: Any) -> None:
-    """Give a server something of its own."""
+    """Add a tool, a resource and a prompt of the server's own."""
 
     @server.tool()
     def add(a: int, b: int) -> int:
@@ -55,7 +55,7 @@ def furnish(server: Any) -> None:
 
 
 def serve(app: Any) -> None:
-    """Serve an application until a signal to stop, and say where."""
+    """Print the address, and serve an application until a signal stops it."""
     listening, bound = listen(Address("127.0.0.1", 0))
     print(f"http://{bound.authority}/mcp", file=sys.stderr, flush=True)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
@@ -78,7 +78,7 @@ def main(kind: str, folder: Path) -> None:
             attach(fast, skills)
             serve(fast.http_app(path="/mcp", json_response=True))
         case _:
-            sys.exit(f"error: there is no server `{kind}`")
+            sys.exit(f"error: unknown server `{kind}`")
 
 
 if __name__ == "__main__":

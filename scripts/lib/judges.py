@@ -1,8 +1,8 @@
-"""Asks the outside judges about real servers and our client, and demands full marks. For scripts/conformance.
+"""Run the external conformance tools on real servers and on our client. For scripts/conformance.
 
-The conformance suite holds its exams over HTTP; the Inspector reads every file of every skill, over HTTP and
-stdio, and compares it with what was listed. Both are only clients: our own server listens, on loopback. For
-the exams of our client, the suite is the server; a preload keeps it on loopback, too.
+The conformance suite tests servers over HTTP. The Inspector reads every file of every skill, over HTTP and
+stdio, and compares it with the listing. Both connect to our server, which listens on loopback. To test our
+client, the suite is the server; loopback.mjs keeps it on loopback too. Every check must pass.
 """
 
 import argparse
@@ -35,20 +35,20 @@ from grades import (
     verified_files,
 )
 
-PATIENCE = 180  # seconds for one run of a judge
-START = 30  # seconds until the server says where it listens
-STOP = 10  # seconds from SIGTERM to its end
+PATIENCE = 180  # seconds for one run of a tool
+START = 30  # seconds until the server prints its address
+STOP = 10  # seconds from SIGTERM to exit
 BESIDE = Path(__file__).parent
-EXAMINEE = '"$EXAMINEE_PYTHON" "$EXAMINEE"'  # the suite gives it to a shell; paths may have spaces in them
-IN_CODE = ("code", "mcpserver", "fastmcp")  # what in_code.py makes
+EXAMINEE = '"$EXAMINEE_PYTHON" "$EXAMINEE"'  # quoted: the suite passes it to a shell
+IN_CODE = ("code", "mcpserver", "fastmcp")  # the servers of in_code.py
 
 
 class ServerError(Exception):
-    """The server did not start or stop as it should."""
+    """The server did not start or stop in time."""
 
 
 class Court:
-    """Runs the judges, at most two at a time, in a home of their own, and keeps the score."""
+    """Runs the tools, at most two at a time, with their own home folder, and records the results."""
 
     def __init__(self, programs: argparse.Namespace, scratch: Path) -> None:
         self.programs = programs
@@ -56,7 +56,7 @@ class Court:
         self.log = scratch / "server.log"
         self.failed = False
         self._seats = asyncio.Semaphore(2)
-        # Nobody's settings, proxy or colours may change the outcome.
+        # The user's settings, proxy and colours must not change the outcome.
         self._env = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
         self._env |= {"HOME": str(scratch), "NO_COLOR": "1"}
         self._env |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
@@ -71,7 +71,7 @@ class Court:
             print(f"      {complaint}", flush=True)
 
     async def node(self, *arguments: str | Path) -> tuple[int, str, str]:
-        """Run a judge; return its exit code, stdout and stderr."""
+        """Run a tool in Node. Return its exit code, stdout and stderr."""
         async with self._seats:
             process = await asyncio.create_subprocess_exec(
                 self.programs.node,
@@ -93,7 +93,7 @@ class Court:
 
     @asynccontextmanager
     async def http_server(self, *command: str | Path) -> AsyncGenerator[str]:
-        """Start a server on a free port, yield its address, and see that it stops when told to."""
+        """Start a server on a free port, yield its address, and check that it stops on SIGTERM."""
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.DEVNULL,
@@ -122,7 +122,7 @@ class Court:
         results = self.scratch / f"{candidate}-{exam.protocol}-{exam.scenario}"
         status, out, err = await self.node(
             *(self.programs.conformance, "server", "--url", url, "--scenario", exam.scenario),
-            # Without --force the suite leaves extensions out and still ends with exit code 0.
+            # Without --force the suite skips extensions and still exits with code 0.
             *("--spec-version", exam.protocol, "--force", "--timeout", "60000", "--output-dir", results),
         )
         written = list(results.glob("*/checks.json"))
@@ -134,7 +134,7 @@ class Court:
         return result
 
     async def sit_as_client(self, exam: Exam) -> Grade:
-        """Have our client sit an exam in which the suite is the server."""
+        """Test our client in one scenario, with the suite as the server."""
         results = self.scratch / f"client-{exam.protocol}-{exam.scenario}"
         status, out, err = await self.node(
             *(
@@ -150,15 +150,15 @@ class Court:
         )
         written = list(results.glob("*/checks.json"))
         if len(written) == 1:
-            said = written[0].with_name("stdout.txt").read_text("utf-8", "replace")
-            result = grade_client(exam, json.loads(written[0].read_text("utf-8")), said)
+            output = written[0].with_name("stdout.txt").read_text("utf-8", "replace")
+            result = grade_client(exam, json.loads(written[0].read_text("utf-8")), output)
         else:
             result = Grade(0, 0, [f"no result, exit code {status}", *(out + err).strip().splitlines()[-5:]])
         self.record(f"client {exam.protocol} {exam.scenario}", result)
         return result
 
     async def inspect(self, target: Iterable[str | Path], *method: str) -> list[dict[str, Any]]:
-        """Return the Inspector's reports on the skills that the method answers with."""
+        """Return the Inspector's reports on the skills in the answer to `method`."""
         status, out, err = await self.node(
             *(self.programs.inspector, "--cli", "--protocol-era", "modern", "--format", "json", "--quiet"),
             *("--method", *method, "--verify", "--require-digests", *target),
@@ -171,7 +171,7 @@ class Court:
         return reports
 
     async def inspect_all(self, transport: str, target: Sequence[str | Path]) -> int:
-        """Have every file verified, through the listing and skill by skill; return how many were."""
+        """Verify every file, through the list and skill by skill. Return how many passed both."""
         listed = await self.inspect(target, "skills/list")
         expected = files_below(self.programs.skills)
         self.record(f"inspector skills/list over {transport}", grade_reports(listed, expected))
@@ -183,21 +183,21 @@ class Court:
 
 
 async def listen(stream: asyncio.StreamReader, log: Path, address: asyncio.Future[str]) -> None:
-    """Keep what the server says, and find in it where it listens."""
-    with log.open("wb") as kept:
+    """Write the server's output to `log`, and find its address in it."""
+    with log.open("wb") as copy:
         async for line in stream:
-            kept.write(line)
+            copy.write(line)
             found = re.search(rb"http://127\.0\.0\.1:\d+/mcp", line)
             if found and not address.done():
                 address.set_result(found[0].decode())
     if not address.done():
-        address.set_exception(ServerError("the server ended before it said where it listens"))
+        address.set_exception(ServerError("the server ended before it printed its address"))
 
 
 def files_below(skills: Path) -> set[str]:
-    """Return the URI of every file in the folder: all of it must be served."""
+    """Return the URI of every file in the folder. Each must be served."""
     paths = [path.relative_to(skills) for path in skills.rglob("*") if path.is_file()]
-    paths = [path for path in paths if "__pycache__" not in path.parts]  # the tests ran an example before
+    paths = [path for path in paths if "__pycache__" not in path.parts]  # left by tests that ran an example
     return {
         f"skill://{quote(path.as_posix())}"
         for path in paths
@@ -206,7 +206,7 @@ def files_below(skills: Path) -> set[str]:
 
 
 async def judge(court: Court) -> str:
-    """Ask everything; return the last line."""
+    """Run every check. Return the summary line."""
     serve = [court.programs.skillwire, "serve", court.programs.skills]
     stdio = ["--transport", "stdio", "--", *serve]
     async with court.http_server(*serve, "--http", "127.0.0.1:0") as url, asyncio.TaskGroup() as group:
@@ -226,7 +226,7 @@ async def judge(court: Court) -> str:
 
 
 async def judge_skills(court: Court, candidate: str, command: Sequence[str | Path]) -> str:
-    """Have a server sit the skills exams; return its scores."""
+    """Test a server in the skills scenarios. Return its scores."""
     async with court.http_server(*command) as url, asyncio.TaskGroup() as group:
         exams = [
             (exam, group.create_task(court.sit(exam, url, candidate)))
@@ -237,18 +237,18 @@ async def judge_skills(court: Court, candidate: str, command: Sequence[str | Pat
 
 
 async def judge_client(court: Court) -> str:
-    """Have our client sit every exam that the suite has for clients of skills; return its scores."""
+    """Test our client in every scenario for clients of skills. Return its scores."""
     async with asyncio.TaskGroup() as group:
         listed = group.create_task(court.node(court.programs.conformance, "list", "--client"))
         exams = [(exam, group.create_task(court.sit_as_client(exam))) for exam in CLIENT_EXAMS]
-    court.record("client scenarios that are demanded", unknown_scenarios(listed.result()[1]))
+    court.record("client scenarios are complete", unknown_scenarios(listed.result()[1]))
     passed = [exam.protocol for exam, task in exams if not task.result().complaints]
     asked = [exam.protocol for exam in CLIENT_EXAMS]
     return " and ".join(f"{passed.count(each)}/{asked.count(each)}" for each in (NEWEST, OLDER))
 
 
 def added_up(court: Court, candidate: str, graded: Sequence[tuple[Exam, Grade]]) -> str:
-    """Return the scores of the skills exams, one for each protocol version."""
+    """Return the scores of the skills scenarios, one for each protocol version."""
     sums = {protocol: total(graded, protocol) for protocol in (NEWEST, OLDER)}
     for protocol, result in sums.items():
         court.record(f"{candidate} {protocol} skills scenarios together", result)
@@ -258,7 +258,7 @@ def added_up(court: Court, candidate: str, graded: Sequence[tuple[Exam, Grade]])
 async def main(programs: argparse.Namespace) -> int:
     task = asyncio.current_task()
     assert task
-    # As with Ctrl-C: everything that was started is ended before we are.
+    # As with Ctrl-C: end every started process first.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     with tempfile.TemporaryDirectory(prefix="skillwire-judges-") as scratch:
         court = Court(programs, Path(scratch))
@@ -266,10 +266,10 @@ async def main(programs: argparse.Namespace) -> int:
             summary = await judge(court)
         except (ServerError, TimeoutError) as problem:
             court.failed = True
-            summary = str(problem) or f"the server did not say within {START} s where it listens"
+            summary = str(problem) or f"the server did not print its address within {START} s"
         if court.failed and court.log.exists():
             print(
-                "the server's last words:",
+                "the last lines of the server's log:",
                 *court.log.read_text("utf-8", "replace").splitlines()[-20:],
                 sep="\n  ",
             )

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced after setup.sh: installs the outside judges, a peer that the tests ask, and the Node they need, once, under
-# .cache/judges.
+# Sourced after setup.sh: installs the external conformance tools, the TypeScript server that tests connect to, and
+# Node, once, under .cache/judges.
 
 NODE_VERSION=22.23.3
 CONFORMANCE_VERSION=0.2.0-alpha.12
@@ -18,17 +18,17 @@ INSPECTOR=$JUDGES/inspector-$INSPECTOR_VERSION/node_modules/@modelcontextprotoco
 
 need_npm() {
   command -v npm >/dev/null ||
-    fail "npm was not found, and the outside judges are npm packages" "install Node.js with npm, then run this again"
+    fail "npm was not found; the conformance tools are npm packages" "install Node.js with npm, then run this again"
 }
 
-# npm_install PACKAGE VERSION : into the current folder. The pin is in package.json; a lock file would name a registry.
+# npm_install PACKAGE VERSION : install into the current folder. No lock file, because it would contain a registry.
 npm_install() {
   printf '{"private": true, "dependencies": {"%s": "%s"}}\n' "$1" "$2" >package.json
-  # `node` fetches the program for this platform in its install script, even where scripts are off by default.
+  # The package `node` downloads the program for this platform in its install script, so scripts must be on.
   npm install --no-package-lock --no-audit --no-fund --ignore-scripts=false --loglevel=error
 }
 
-# install_judge FOLDER PACKAGE VERSION PROGRAM : the folder appears only when it is complete.
+# install_judge FOLDER PACKAGE VERSION PROGRAM : install a package; the folder is renamed into place when complete.
 install_judge() (
   [ ! -e "$4" ] || exit 0
   say "installing $2 $3"
@@ -46,14 +46,14 @@ install_node() { install_judge node node "$NODE_VERSION" "$NODE"; }
 install_conformance() {
   install_judge conformance @modelcontextprotocol/conformance "$CONFORMANCE_VERSION" "$CONFORMANCE"
 }
-# The official SDK's server, with the Skills extension: for tests of our host.
+# The server of the official SDK, with the Skills extension, for tests of our host.
 install_typescript_server() {
   install_judge typescript-server @modelcontextprotocol/server "$TYPESCRIPT_SERVER_VERSION" \
     "$TYPESCRIPT_SERVER/node_modules/@modelcontextprotocol/server/dist/ext/skills/node.cjs"
 }
 install_inspector() { install_judge inspector @modelcontextprotocol/inspector "$INSPECTOR_VERSION" "$INSPECTOR"; }
 
-# The SDK's server and its adapter to Node's HTTP, side by side: the second asks for the first.
+# The SDK's server and its HTTP adapter for Node, in one folder because the adapter imports the server.
 install_typescript_sdk() (
   folder=$JUDGES/typescript-sdk-$TYPESCRIPT_SDK_VERSION
   [ ! -e "$folder/package.json" ] || exit 0

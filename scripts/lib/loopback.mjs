@@ -1,4 +1,4 @@
-// Preloaded into a judge that listens: where it names no host, it gets loopback, and nobody else can connect.
+// Preloaded into a conformance tool that listens: without a host it listens on loopback, so no one else can connect.
 import { Server } from "node:net";
 
 const listen = Server.prototype.listen;
@@ -11,6 +11,6 @@ Server.prototype.listen = function (where, ...rest) {
     return listen.call(this, where, ...rest);
   }
   const [backlog] = rest.filter((each) => typeof each === "number");
-  const told = rest.filter((each) => typeof each === "function");
-  return listen.call(this, { port: where, host: "127.0.0.1", backlog }, ...told);
+  const callbacks = rest.filter((each) => typeof each === "function");
+  return listen.call(this, { port: where, host: "127.0.0.1", backlog }, ...callbacks);
 };

@@ -1,9 +1,9 @@
-"""Tests the package with other versions of what it needs. For scripts/matrix.
+"""Test the package with other versions of Python and of its dependencies. For scripts/matrix.
 
 An entry is one Python with one set of dependencies, in its own environment under `.cache/matrix`. uv resolves
-the versions: `lowest-direct` gives the oldest that `pyproject.toml` allows, `highest` the newest. The pins of
-`constraints.txt` are not used. Results are in `benchmarks/results/matrix.json`. A run of some entries keeps
-the results of the others.
+the versions: `lowest-direct` gives the oldest that `pyproject.toml` allows, `highest` the newest. Only the
+entry `pinned` uses `constraints.txt`. Results are in `benchmarks/results/matrix.json`. A run of some entries
+leaves the results of the others unchanged.
 """
 
 import argparse
@@ -50,11 +50,11 @@ REPORT = RECORDS.with_suffix(".md")
 UV = "uv==0.13.8"
 
 SECONDS = 3600
-"""For one run of pytest."""
+"""Time limit for one run of pytest."""
 
 
 class NotInstalledError(Exception):
-    """The registry does not have what an entry asks for."""
+    """The packages of an entry cannot be installed."""
 
 
 class Bench:
@@ -64,7 +64,7 @@ class Bench:
         self.project, self.pythons = project, pythons
         self._uv: Path | None = None
 
-    @cache  # noqa: B019 - there is one, for the whole run
+    @cache  # noqa: B019 - there is only one instance
     def registry(self, package: str) -> list[str]:
         """Return the versions of a package that the registry of this machine has."""
         command = [sys.executable, "-m", "pip", "index", "versions", package]
@@ -72,7 +72,7 @@ class Bench:
         return registry_versions(done.stdout)
 
     def run(self, entry: Entry, part: str, workers: int) -> Outcome:
-        """Run one entry. What cannot be installed is an outcome, too."""
+        """Run the tests of one entry. A failed installation is an outcome too."""
         started = time.monotonic()
         outcome = Outcome(
             entry.name, entry.about, datetime.now(UTC).date().isoformat(), "not installed", part=part
@@ -96,11 +96,11 @@ class Bench:
 
     def _test(self, entry: Entry, part: str, workers: int, python: Path, outcome: Outcome) -> None:
         absent = [module for module in MODULES.values() if not self._has(python, module)]
-        client_only = entry.part == "fastmcp-client"  # has the module, without its server
+        client_only = entry.part == "fastmcp-client"  # has the module `fastmcp`, but without its server
         outcome.left_out = {} if client_only else left_out(ROOT, part, absent)
         first, note = self._pytest(python, pytest_arguments(part, outcome.left_out, workers))
         outcome.passed, outcome.skipped = len(first.passed), len(first.skipped)
-        if first.failed:  # a busy machine makes some tests wait too long: those have a second try, alone
+        if first.failed:  # on a busy machine some tests time out: run the failed ones again, alone
             options = ["-q", "-p", "no:cacheprovider", "-n", "0"]
             again, _ = self._pytest(python, [*options, *map(node_id, sorted(first.failed))])
             outcome.second_try, outcome.failures = second_try(first, again)
@@ -109,7 +109,7 @@ class Bench:
         outcome.status = "failed" if outcome.failures or note else "passed"
 
     def _pytest(self, python: Path, arguments: Sequence[str]) -> tuple[Ran, str]:
-        """Run pytest; return what it reported, and what is wrong with the run itself."""
+        """Run pytest. Return its results, and what went wrong with the run itself, if anything."""
         environment = {
             key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "PYTHONHOME"}
         }
@@ -120,26 +120,26 @@ class Bench:
             try:
                 done = subprocess.run(command, cwd=ROOT, env=environment, timeout=SECONDS, check=False)
             except subprocess.TimeoutExpired:
-                return Ran(), f"pytest did not end within {SECONDS} seconds"
+                return Ran(), f"pytest was still running after {SECONDS} seconds"
             if not written.is_file():
-                return Ran(), f"pytest ended with exit code {done.returncode} and without a report"
+                return Ran(), f"pytest wrote no report; its exit code is {done.returncode}"
             ran = read_junit(written.read_text(encoding="utf-8"))
         if not ran.failed and (done.returncode or not ran.passed):
-            return ran, f"pytest ended with exit code {done.returncode}, and {len(ran.passed)} tests passed"
+            return ran, f"pytest passed {len(ran.passed)} tests, but its exit code is {done.returncode}"
         return ran, ""
 
     def _install(self, entry: Entry) -> Path:
-        """Return the Python of the entry's environment. Raises `NotInstalledError`."""
+        """Make the entry's environment, and return its Python. Raises `NotInstalledError`."""
         folder = ENVIRONMENTS / entry.name
         folder.mkdir(parents=True, exist_ok=True)
-        wanted, pins = folder / "wanted.txt", folder / "pins.txt"
-        # Only what is being tested may be old: the test tools are the newest that the others allow.
+        requirements, pins = folder / "wanted.txt", folder / "pins.txt"
+        # Test only the dependencies in their oldest version. The test tools are always the newest.
         tools = (
             [f"{name}=={self._newest(name)}" for name in TOOLS]
             if entry.resolution != "highest"
             else self.project.tools()
         )
-        wanted.write_text("\n".join([*tools, *entry.also]) + "\n", encoding="utf-8")
+        requirements.write_text("\n".join([*tools, *entry.also]) + "\n", encoding="utf-8")
         overrides = folder / "overrides.txt"
         overrides.write_text("".join(f"{each}\n" for each in entry.overrides), encoding="utf-8")
         program = self.pythons[entry.python]
@@ -147,7 +147,7 @@ class Bench:
         if entry.pinned:
             extras += ["--constraint", "constraints.txt"]
         self._with_uv(
-            *("pip", "compile", "pyproject.toml", str(wanted), "--python", str(program)),
+            *("pip", "compile", "pyproject.toml", str(requirements), "--python", str(program)),
             *(
                 "--override",
                 str(overrides),
@@ -169,7 +169,7 @@ class Bench:
 
     def _newest(self, package: str) -> Version:
         if not (found := in_range(self.registry(package), self.project.range_of(package))):
-            raise NotInstalledError(f"the registry has no `{package}` that is allowed")
+            raise NotInstalledError(f"the registry has no allowed version of `{package}`")
         return found[-1]
 
     def _with_uv(self, *arguments: str) -> None:
@@ -189,7 +189,7 @@ class Bench:
 
     @staticmethod
     def _installed(python: Path) -> dict[str, str]:
-        """Return the version of every package by its name, and of Python by no name."""
+        """Map each installed package to its version, and the empty name to that of Python."""
         code = (
             "import importlib.metadata as m, json, platform;"
             "print(json.dumps({'': f'{platform.python_implementation()} {platform.python_version()}',"
@@ -199,21 +199,21 @@ class Bench:
         return {canonicalize_name(name) if name else "": version for name, version in found.items()}
 
 
-def reason_of(told: str) -> str:
-    """Return what uv said in one line, without addresses."""
-    words = " ".join(re.sub(r"https?://\S+|file://\S+", "…", told).replace("╰─▶", " ").split())
+def reason_of(output: str) -> str:
+    """Return uv's error output as one line, without addresses."""
+    words = " ".join(re.sub(r"https?://\S+|file://\S+", "…", output).replace("╰─▶", " ").split())
     words = re.sub(r"^(?:error:|\u00d7) *", "", words)
     return words[:400] + ("…" if len(words) > 400 else "") or "uv gave no reason"
 
 
 def install_uv() -> Path:
-    """Return uv, in an environment of its own."""
+    """Install uv into its own environment, unless it is there. Return the program."""
     folder = ENVIRONMENTS / "tools"
     uv = folder / "bin/uv"
-    wanted = UV.replace("==", " ")
+    expected = UV.replace("==", " ")
     if uv.is_file():
-        told = subprocess.run([uv, "--version"], capture_output=True, text=True, check=False).stdout
-        if told.startswith(wanted):
+        output = subprocess.run([uv, "--version"], capture_output=True, text=True, check=False).stdout
+        if output.startswith(expected):
             return uv
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
     subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", UV], check=True)
@@ -221,11 +221,15 @@ def install_uv() -> Path:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="scripts/matrix", description="Test with other versions.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/matrix", description="Test with other versions of Python and of the dependencies."
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="an entry, or a pattern such as `fastmcp-*`")
     parser.add_argument("--list", action="store_true", help="show the entries and run nothing")
-    parser.add_argument("--part", choices=list(PARTS), help="which tests to run, instead of the entry's own")
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="tests at a time (2)")
+    parser.add_argument("--part", choices=list(PARTS), help="run these tests instead of the entry's own")
+    parser.add_argument(
+        "--workers", type=int, default=2, metavar="N", help="number of tests to run at a time (2)"
+    )
     options = parser.parse_args(arguments)
     project = Project.read((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     pythons = find_pythons(python_candidates(os.environ))
@@ -248,7 +252,7 @@ def main(arguments: Sequence[str]) -> int:
         outcome = bench.run(each, options.part or each.part, options.workers)
         failed |= outcome.status == "failed"
         print(f"-- {each.name}: {outcome.status} {outcome.note}", flush=True)
-        # After each entry: an interrupted run keeps what it has.
+        # Write after each entry, so that an interrupted run loses nothing.
         outcomes = merged(load(RECORDS), [outcome], [one.name for one in known])
         records = {"missing": missing, "outcomes": [asdict(one) for one in outcomes]}
         RECORDS.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

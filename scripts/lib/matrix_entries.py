@@ -19,25 +19,25 @@ from packaging.version import InvalidVersion, Version
 
 OLDEST_PYTHON = 11
 KNOWN_PYTHONS = range(OLDEST_PYTHON, 16)
-"""Minor versions of Python 3 that are looked for, and reported if they are not found."""
+"""Minor versions of Python 3 to look for. Those not found are reported."""
 TOOLS = ("hypothesis", "playwright", "psutil", "pytest", "pytest-xdist", "skills-ref", "import-linter")
-"""Of the extra `dev`: what the tests themselves need."""
+"""The packages of the extra `dev` that the tests need."""
 HOLDS_BACK = {"openai-agents": "websockets"}
-"""Extras that keep another dependency from its newest version."""
+"""Extras that do not allow the newest version of another dependency."""
 PINNED = "pinned"
 """The entry that the others are compared with."""
 PICKED = ("mcp", "websockets", "fastmcp", "fastmcp-slim")
 """Packages that have entries of their own."""
 RANGES = {"fastmcp-slim": "fastmcp"}
-"""Packages that share the range of another one."""
+"""Packages whose allowed range is that of another package."""
 MODULES = {
     "fastmcp": "fastmcp",
     "keyring": "keyring",
     "openai-agents": "agents",
     "pydantic-ai": "pydantic_ai",
 }
-"""The module that each extra brings."""
-# Tests that run programs of `docs` and `examples`. Those need every extra.
+"""The module that each extra installs."""
+# Tests that run programs of `docs` and `examples`. They need every extra.
 RUNS_EXAMPLES = (
     "tests/tooling/test_docs.py",
     "tests/tooling/test_examples.py",
@@ -79,7 +79,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "fastmcp-client": (("tests/e2e/clients/test_fastmcp_client.py",), ()),
 }
-"""For each part of the suite: what it runs, and what of that it leaves out."""
+"""For each part of the suite: the paths it runs, and the paths below them that it skips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,12 @@ class Entry:
     overrides: tuple[str, ...] = ()
     """Requirements that win over those of `pyproject.toml`."""
     pinned: bool = False
-    """Whether `constraints.txt` decides."""
+    """Whether `constraints.txt` fixes the versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What `pyproject.toml` allows."""
+    """The requirements in `pyproject.toml`."""
 
     dependencies: tuple[Requirement, ...]
     extras: Mapping[str, tuple[Requirement, ...]]
@@ -117,11 +117,11 @@ class Project:
         )
 
     def optional(self) -> tuple[str, ...]:
-        """Return the extras that are for users."""
+        """Return the extras for users: all but `dev`."""
         return tuple(name for name in self.extras if name != "dev")
 
     def range_of(self, name: str) -> SpecifierSet:
-        """Return which versions of a direct dependency are allowed."""
+        """Return the allowed versions of a direct dependency."""
         for each in (*self.dependencies, *(one for some in self.extras.values() for one in some)):
             if canonicalize_name(each.name) == name:
                 return each.specifier
@@ -132,7 +132,7 @@ class Project:
 
 
 def in_range(versions: Iterable[str], allowed: SpecifierSet) -> list[Version]:
-    """Return the final versions that are allowed, oldest first. What is no version is ignored."""
+    """Return the allowed final versions, oldest first. Ignores invalid versions."""
     found: list[Version] = []
     for text in versions:
         try:
@@ -143,7 +143,7 @@ def in_range(versions: Iterable[str], allowed: SpecifierSet) -> list[Version]:
 
 
 def newest_of_each(versions: Iterable[Version], places: int) -> list[Version]:
-    """Return the newest version for each beginning of so many numbers, oldest first."""
+    """Return the newest version for each prefix of `places` numbers, oldest first."""
     newest: dict[tuple[int, ...], Version] = {}
     for each in sorted(versions):
         newest[each.release[:places]] = each
@@ -182,10 +182,10 @@ def entries(
 
 
 def not_in_registry(project: Project, registry: Callable[[str], Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence for everything that would be tested, and that the registry does not have."""
+    """Yield a sentence for each version that should be tested but is not in the registry."""
     for package in PICKED:
         if not in_range(registry(package), project.range_of(RANGES.get(package, package))):
-            yield f"`{package}`: the registry has no version that is allowed, or cannot be reached."
+            yield f"`{package}`: the registry has no allowed version, or cannot be reached."
     allowed = project.range_of("fastmcp")
     whole, slim = (
         {each.release[:2] for each in in_range(registry(name), allowed)}
@@ -199,7 +199,7 @@ def not_in_registry(project: Project, registry: Callable[[str], Sequence[str]]) 
 
 
 def _newer(project: Project, registry: Callable[[str], Sequence[str]]) -> list[Version]:
-    """Return the newest of each minor version of the SDK that is newer than those that are allowed."""
+    """Return the newest release of each minor version of the SDK above the allowed range."""
     if not (allowed := in_range(registry("mcp"), project.range_of("mcp"))):
         return []
     later = (each for each in in_range(registry("mcp"), SpecifierSet()) if each > allowed[-1])
@@ -230,7 +230,7 @@ def _fastmcp(project: Project, python: str, registry: Callable[[str], Sequence[s
 
 
 def selected(known: Sequence[Entry], patterns: Sequence[str]) -> list[Entry]:
-    """Return the entries that the patterns name, or all. Raises `ValueError` if one names none."""
+    """Return the entries that match a pattern, or all. Raises `ValueError` if a pattern matches none."""
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(each.name, pattern) for each in known):
             raise ValueError(f"there is no entry `{pattern}`")
@@ -252,7 +252,7 @@ _WHO = (
 
 
 def python_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield programs that may be a Python: on the PATH, of pyenv, of uv, and the one that runs this."""
+    """Yield paths that may be a Python: on PATH, of pyenv, of uv, and the running one."""
     names = ("python3", "python", *(f"python3.{minor}" for minor in range(OLDEST_PYTHON, 30)), "pypy3")
     for folder in environment.get("PATH", "").split(os.pathsep):
         if folder:
@@ -266,7 +266,7 @@ def python_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def ask_python(program: Path) -> tuple[str, tuple[int, int, int]] | None:
-    """Return what a Python is called here, and its version; None for what is none, or too old."""
+    """Return a Python's short name (`3.13`) and version. None if it is no Python, or too old."""
     try:
         done = subprocess.run(
             [program, "-I", "-c", _WHO], capture_output=True, text=True, timeout=30, check=False
@@ -277,12 +277,12 @@ def ask_python(program: Path) -> tuple[str, tuple[int, int, int]] | None:
     major, minor, patch = version
     if (major, minor) < (3, OLDEST_PYTHON):
         return None
-    called = f"{'' if name == 'cpython' else name}{major}.{minor}{'t' if free_threaded else ''}"
-    return called, (major, minor, patch)
+    label = f"{'' if name == 'cpython' else name}{major}.{minor}{'t' if free_threaded else ''}"
+    return label, (major, minor, patch)
 
 
 def find_pythons(candidates: Iterable[Path]) -> dict[str, Path]:
-    """Return the newest program for each minor version, oldest minor version first."""
+    """Return the newest Python for each minor version, oldest minor version first."""
     best: dict[str, tuple[tuple[int, int, int], Path]] = {}
     for program in dict.fromkeys(each for each in candidates if each.is_file()):
         found = ask_python(program)
@@ -293,7 +293,7 @@ def find_pythons(candidates: Iterable[Path]) -> dict[str, Path]:
 
 
 def missing_pythons(found: Iterable[str]) -> list[str]:
-    """Return the Pythons that were looked for and not found."""
+    """Return the versions in `KNOWN_PYTHONS` that were not found."""
     return [f"3.{minor}" for minor in KNOWN_PYTHONS if f"3.{minor}" not in set(found)]
 
 
@@ -316,7 +316,7 @@ def modules_needed(tests: Path, file: Path) -> set[str]:
 
 
 def _names(file: Path) -> Iterator[str]:
-    """Yield what a file imports, also in programs that it writes, and what it patches."""
+    """Yield the modules that a file imports, patches, or imports in programs that it writes."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
@@ -330,7 +330,7 @@ def _names(file: Path) -> Iterator[str]:
 
 
 def left_out(root: Path, part: str, absent: Iterable[str]) -> dict[str, list[str]]:
-    """Return the test files of a part that need a module that is not installed, by module."""
+    """Map each module that is not installed to the test files of a part that need it."""
     missing, without = set(absent), dict[str, list[str]]()
     runs, never = PARTS[part]
     for place in runs:
@@ -359,12 +359,12 @@ def pytest_arguments(part: str, without: Mapping[str, Sequence[str]], workers: i
 
 
 def node_id(name: str) -> str:
-    """Return a test as pytest's command line names it: `tests.a::b` is `tests/a.py::b`."""
+    """Return the pytest node id of a test in a JUnit report: `tests.a::b` becomes `tests/a.py::b`."""
     module, colons, test = name.partition("::")
     return f"{module.replace('.', '/')}.py{colons}{test}"
 
 
-def registry_versions(told: str) -> list[str]:
-    """Return the versions in what `pip index versions` printed."""
-    found = re.search(r"^Available versions: (.+)$", told, re.MULTILINE)
+def registry_versions(output: str) -> list[str]:
+    """Return the versions in the output of `pip index versions`."""
+    found = re.search(r"^Available versions: (.+)$", output, re.MULTILINE)
     return [] if found is None else [each.strip() for each in found[1].split(",")]

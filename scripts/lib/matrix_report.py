@@ -1,4 +1,4 @@
-"""What came of scripts/matrix: outcomes that are kept, merged and written as a page."""
+"""The results of scripts/matrix: load, merge and render them as a page."""
 
 import json
 import platform
@@ -12,7 +12,7 @@ from matrix_entries import PARTS, PINNED, Entry
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one entry."""
+    """The result of one entry."""
 
     entry: str
     about: str
@@ -22,31 +22,31 @@ class Outcome:
     python: str = ""
     part: str = ""
     note: str = ""
-    """Why it could not be installed or did not run."""
+    """Why it could not be installed, or why its run of pytest failed."""
     versions: dict[str, str] = field(default_factory=dict[str, str])
-    """Of every direct dependency."""
+    """The version of every direct dependency."""
     passed: int = 0
     skipped: int = 0
     failures: list[str] = field(default_factory=list[str])
     second_try: list[str] = field(default_factory=list[str])
-    """Tests that failed, and passed when they ran again by themselves."""
+    """Tests that failed among the others and passed alone."""
     left_out: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Test files that need a module that this environment does not have."""
+    """For each module that is not installed, the test files that need it."""
     seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What one run of pytest reported: the names of the tests, by how they ended."""
+    """The names of the tests in one run of pytest, by result."""
 
     passed: frozenset[str] = frozenset()
     skipped: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
-    """A test that failed in any way, and a file that could not be collected (without a `::`)."""
+    """Tests with a failure or an error, and files that could not be collected (names without `::`)."""
 
 
 def read_junit(text: str) -> Ran:
-    """Return what a report of pytest says."""
+    """Parse a JUnit report of pytest."""
     ended: dict[str, set[str]] = {"passed": set(), "skipped": set(), "failed": set()}
     for case in ElementTree.fromstring(text).iter("testcase"):
         kinds = {child.tag for child in case}
@@ -57,7 +57,7 @@ def read_junit(text: str) -> Ran:
 
 
 def second_try(first: Ran, again: Ran) -> tuple[list[str], list[str]]:
-    """Return which failed tests passed when they ran again, and which did not: not run is not passed."""
+    """Return the failed tests that passed in the second run, and all others that failed in the first."""
     return sorted(first.failed & again.passed), sorted(first.failed - again.passed)
 
 
@@ -76,11 +76,11 @@ def load(path: Path) -> list[Outcome]:
 
 
 def report(outcomes: Sequence[Outcome], known: Sequence[Entry], missing: Sequence[str]) -> str:
-    """Return the report as Markdown. `missing` has a sentence for everything that was not found."""
+    """Return the report as Markdown. `missing` has a sentence for each version that was not found."""
     lines = [
         "# Versions",
         "",
-        "Made by `scripts/matrix`. An entry is one Python with one set of dependencies, with its own date.",
+        "Written by `scripts/matrix`. An entry is one Python with one set of dependencies.",
         f"{platform.system()} {platform.machine()}.",
         "",
         "| entry | dependencies | Python | tests | passed | skipped | failed | result | date |",
@@ -106,13 +106,13 @@ def report(outcomes: Sequence[Outcome], known: Sequence[Entry], missing: Sequenc
     lines += ["", "## Versions of the direct dependencies", ""]
     for one in outcomes:
         if one.versions:
-            told = ", ".join(f"{name} {version}" for name, version in one.versions.items())
-            lines += [f"- `{one.entry}`: {told}."]
+            versions = ", ".join(f"{name} {version}" for name, version in one.versions.items())
+            lines += [f"- `{one.entry}`: {versions}."]
     return "\n".join(lines) + "\n"
 
 
 def _result(outcome: Outcome, known_bad: set[str]) -> str:
-    """Return what came of an entry: tests that also fail with the pinned versions say nothing of versions."""
+    """Return the status, or "as `pinned`" if every failed test also fails with the pinned versions."""
     if (
         outcome.status != "failed"
         or outcome.note
@@ -129,7 +129,7 @@ def _complaints(outcomes: Sequence[Outcome], known_bad: set[str]) -> Iterator[st
     if failed:
         yield from ("", "## Failed", "")
     if known_bad and any(one.entry != PINNED for one in failed):
-        yield from (f"What also fails in `{PINNED}` is listed there only.", "")
+        yield from (f"Tests that also fail in `{PINNED}` are listed only there.", "")
     for one in failed:
         hidden = set[str]() if one.entry == PINNED else known_bad
         yield from (f"- `{one.entry}`: `{name}`" for name in one.failures if name not in hidden)
@@ -153,10 +153,10 @@ def _left_out_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
     same: dict[str, list[str]] = {}
     for one in outcomes:
         for module, names in one.left_out.items():
-            told = (
+            reason = (
                 f"need `{module}`, which is not installed there: {', '.join(f'`{name}`' for name in names)}"
             )
-            same.setdefault(told, []).append(f"`{one.entry}`")
+            same.setdefault(reason, []).append(f"`{one.entry}`")
     if same:
-        yield from ("", "Left out besides:", "")
-        yield from (f"- {', '.join(names)}: these {told}." for told, names in same.items())
+        yield from ("", "Also left out:", "")
+        yield from (f"- {', '.join(names)}: these {reason}." for reason, names in same.items())

@@ -1,4 +1,4 @@
-"""The list at the end of docs/rules.md: which test files prove each rule."""
+"""Generate the list at the end of docs/rules.md: the test files that prove each rule."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ ROW = re.compile(r"^\| ([SH]\d+) \| ", re.MULTILINE)
 
 
 def rules_of(page: str) -> list[str]:
-    """Return the ids of the rules that the page explains, in its order."""
+    """Return the ids of the rules that the page explains, in order."""
     return ROW.findall(page)
 
 
@@ -21,7 +21,7 @@ def rules_in(source: str) -> set[str]:
 
 
 def proven_in(tests: Path) -> dict[str, list[str]]:
-    """Return, for each rule that a test names, the test files, relative to `tests`."""
+    """Map each rule id in a marker to its test files, relative to `tests`."""
     proven: dict[str, list[str]] = {}
     for path in sorted(tests.rglob("test_*.py")):
         for rule in rules_in(path.read_text(encoding="utf-8")):
@@ -30,7 +30,7 @@ def proven_in(tests: Path) -> dict[str, list[str]]:
 
 
 def updated(page: str, proven: dict[str, list[str]]) -> str:
-    """Return the page with the list of tests that the suite has now."""
+    """Return the page with an up-to-date list of tests."""
     start, _, _ = page.partition(HEADING)
     lines = (
         f"- {rule}: {', '.join(f'`{name}`' for name in proven.get(rule, []))}\n" for rule in rules_of(start)

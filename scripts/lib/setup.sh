@@ -1,20 +1,20 @@
 # shellcheck shell=bash
-# Sourced by the scripts: the repository's root, its caches, and a virtual environment that is never out of date.
+# Sourced by the scripts: finds the repository's root and keeps the virtual environment .venv up to date.
 #
-#   set_up run    what the package needs to serve
-#   set_up dev    that, and what the checks need
+#   set_up run    install what the package needs to serve
+#   set_up dev    also install what the checks need
 
-# From this file, not from the caller's folder, and without links: the environment is bound to its real path.
+# Relative to this file, not to the caller's folder. `-P` because the environment contains its real path.
 ROOT=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 VENV=$ROOT/.venv
 
-# What the caller's Python or pip is told to do elsewhere must not reach this environment.
+# The caller's settings for Python and pip must not affect this environment.
 unset PYTHONHOME PYTHONPATH
-# A caller who has it active would have us make it with its own Python, which is gone by then.
+# If .venv is active, its Python comes first in PATH. It is deleted before a new environment is made.
 PATH=${PATH//"$VENV/bin:"/}
 export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1
 
-# Service accounts and containers often have no home. pip, npm and pyright then keep their caches in the checkout.
+# Service accounts and containers often have no home folder. pip, npm and pyright then cache below the checkout.
 if [ ! -d "${HOME:-}" ] || [ ! -w "$HOME" ]; then
   export HOME="$ROOT/.cache/home"
   mkdir -p "$HOME"
@@ -28,7 +28,7 @@ fail() {
   exit 1
 }
 
-# quietly WHAT COMMAND… : silent while it works, the whole output when it does not.
+# quietly WHAT COMMAND… : run a command; show its output only if it fails.
 quietly() {
   local what=$1 log status=0
   shift
@@ -39,7 +39,7 @@ quietly() {
   [ "$status" -eq 0 ] || fail "$what failed (exit code $status); its output is above"
 }
 
-# PYTHON in the environment wins; otherwise the first that is new enough.
+# Print the Python to use: $PYTHON if it is set, otherwise the first that is new enough.
 find_python() {
   local candidate
   for candidate in ${PYTHON:+"$PYTHON"} python3 python3.14 python3.13 python3.12 python3.11 python; do
@@ -51,10 +51,10 @@ find_python() {
     fi
     [ "$candidate" != "${PYTHON:-}" ] || fail "PYTHON=\`$PYTHON\` is not a Python 3.11 or newer"
   done
-  fail "no Python 3.11 or newer was found" "install one, or name it: PYTHON=/path/to/python3 $0"
+  fail "no Python 3.11 or newer was found" "install one, or set its path: PYTHON=/path/to/python3 $0"
 }
 
-# One short Python process decides; it is all that a second run costs.
+# Costs one short Python process. A second run of a script does nothing else here.
 is_current() {
   [ -x "$VENV/bin/skillwire" ] && "$VENV/bin/python" -I "$ROOT/scripts/lib/stamp.py" check "$1" 2>/dev/null
 }
@@ -63,7 +63,7 @@ install() {
   local package=.
   [ "$1" = run ] || package=".[$1]"
   cd -- "$ROOT" || return
-  # Without build isolation the build back end is pinned by the constraints too.
+  # Without build isolation, constraints.txt pins the build back end too.
   "$VENV/bin/python" -m pip install -c constraints.txt hatchling editables &&
     "$VENV/bin/python" -m pip install -c constraints.txt --no-build-isolation --editable "$package"
 }
@@ -76,12 +76,12 @@ set_up() {
   else
     python=$(find_python)
     say "setting up .venv (a minute the first time)"
-    # Whoever had the development tools keeps them.
+    # If the development tools were installed before, install them again.
     ! grep -qs '"level": "dev"' "$VENV/skillwire.stamp" || level=dev
     rm -rf "$VENV"
     quietly "making .venv" "$python" -m venv "$VENV"
   fi
-  # The stamp goes first and comes back last: whatever is interrupted in between is built anew.
+  # Delete the stamp first and write it last, so that an interrupted installation is repeated.
   rm -f "$VENV/skillwire.stamp"
   quietly "installing the packages" install "$level"
   "$VENV/bin/python" -I "$ROOT/scripts/lib/stamp.py" write "$level"

@@ -1,7 +1,7 @@
-"""Says whether this virtual environment is the one that the checkout asks for. Run by its own Python.
+"""Check whether this virtual environment is up to date with the checkout. Run by its own Python.
 
-stamp.py check LEVEL   exit code 0 if it is, with LEVEL or more installed
-stamp.py write LEVEL   remember that it is
+stamp.py check LEVEL   exit with code 0 if it is, and LEVEL or more is installed
+stamp.py write LEVEL   record that it is
 """
 
 import hashlib
@@ -12,17 +12,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 STAMP = Path(sys.prefix, "skillwire.stamp")
-LEVELS = ["run", "dev"]  # each holds the one before
+LEVELS = ["run", "dev"]  # each includes the one before
 
 
-def wanted() -> str:
-    """Everything that makes an environment stale when it changes: inputs, interpreter, and its own place."""
+def fingerprint() -> str:
+    """Return a hash of what makes an environment stale when it changes: inputs, interpreter, location."""
     digest = hashlib.sha256()
     for part in (
         (ROOT / "pyproject.toml").read_bytes(),
         (ROOT / "constraints.txt").read_bytes(),
         sys.version.encode(),
-        sys.prefix.encode(),  # the programs in bin/ name it: a moved environment is a broken one
+        sys.prefix.encode(),  # the programs in bin/ contain it, so a moved environment is broken
     ):
         digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()
@@ -36,24 +36,24 @@ def is_current(level: str) -> bool:
     try:
         stamp = json.loads(STAMP.read_text("utf-8"))
         return (
-            stamp["wanted"] == wanted()
+            stamp["wanted"] == fingerprint()
             and LEVELS.index(stamp["level"]) >= LEVELS.index(level)
-            and installed() >= set(stamp["installed"])  # more is a developer's own business, fewer is damage
+            and installed() >= set(stamp["installed"])  # extra packages are allowed, missing ones are not
         )
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
 def write(level: str) -> None:
-    stamp = {"wanted": wanted(), "level": level, "installed": sorted(installed())}
+    stamp = {"wanted": fingerprint(), "level": level, "installed": sorted(installed())}
     half = STAMP.with_suffix(".half")
     half.write_text(json.dumps(stamp), "utf-8")
     half.replace(STAMP)
 
 
 if __name__ == "__main__":
-    verb, wanted_level = sys.argv[1:]
-    if verb == "write":
-        write(wanted_level)
-    elif not is_current(wanted_level):
+    command, requested = sys.argv[1:]
+    if command == "write":
+        write(requested)
+    elif not is_current(requested):
         sys.exit(1)

@@ -1,9 +1,9 @@
-"""Install a built package into an empty environment and try it as its first user would.
+"""Install a built package into an empty environment and run documentation examples with it.
 
-try_package.py PACKAGE [PAGE…]   runs the examples of the pages (docs/quickstart.md by default)
+try_package.py PACKAGE [PAGE…]   run the examples of the pages (docs/quickstart.md by default)
 
-Write extras behind the package: `dist/skillwire-0.1.0.tar.gz[fastmcp]`. Dependencies are installed at the
-versions of constraints.txt.
+Write extras after the package: `dist/skillwire-0.1.0.tar.gz[fastmcp]`. Dependencies get the versions of
+constraints.txt.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ def install(package: str, folder: Path) -> Path:
 def run_examples(pages: list[str]) -> None:
     """Run the examples of each page, with the package that is installed in this environment."""
     sys.path.insert(0, str(ROOT))
-    from tests.support.doc_examples import Reader, fences  # noqa: PLC0415 - its imports are installed by now
+    from tests.support.doc_examples import Reader, fences  # noqa: PLC0415 - importable only in the new environment
 
     for page in pages:
         with (
@@ -49,15 +49,13 @@ def main(arguments: list[str]) -> None:
         run_examples(arguments[1:])
         return
     if not arguments or arguments[0].startswith("-"):
-        raise SystemExit(
-            "error: no package is named\nhint: try_package.py dist/skillwire-0.1.0.tar.gz [PAGE…]"
-        )
+        raise SystemExit("error: name a package\nhint: try_package.py dist/skillwire-0.1.0.tar.gz [PAGE…]")
     path, bracket, extras = arguments[0].partition("[")
     package, pages = f"{Path(path).resolve()}{bracket}{extras}", arguments[1:] or list(PAGES)
     with tempfile.TemporaryDirectory() as folder:
         python = install(package, Path(folder) / "environment")
         print(f"installed {package}")
-        # Not from the checkout: its sources must not be found.
+        # Run outside the checkout, so that Python does not import its sources.
         subprocess.run([python, Path(__file__).resolve(), "--examples", *pages], check=True, cwd=folder)
 
 

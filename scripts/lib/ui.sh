@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced after setup.sh and judges.sh: the packages that the pages are built with, installed once for each list of them.
+# Sourced after setup.sh and judges.sh: builds the pages. Its npm packages are installed once per ui/package.json.
 
 UI_CACHE=$ROOT/.cache/ui
 UI_HASH=$(cat "$ROOT/ui/package.json" | cksum | cut -d' ' -f1)
@@ -9,14 +9,14 @@ install_ui() {
   need_npm
   install_node
   [ -e "$UI_PACKAGES/node_modules/.complete" ] && return
-  say "installing what the pages are built with"
+  say "installing the build tools of the pages"
   mkdir -p "$UI_CACHE"
   local half
   half=$(mktemp -d "$UI_CACHE/.half.XXXXXX")
   cp "$ROOT/ui/package.json" "$half/"
   (
     cd -- "$half" || exit
-    quietly "installing what the pages are built with" \
+    quietly "installing the build tools of the pages" \
       npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
   ) || { rm -rf "$half"; return 1; }
   touch "$half/node_modules/.complete"
@@ -24,7 +24,7 @@ install_ui() {
   mv -- "$half" "$UI_PACKAGES"
 }
 
-# build_ui FOLDER PAGE… : makes pages there. The same sources make the same bytes.
+# build_ui FOLDER PAGE… : build pages into the folder. The same sources give the same bytes.
 build_ui() {
   local work
   work=$(mktemp -d "$UI_CACHE/.build.XXXXXX")

@@ -34,7 +34,7 @@ async def test_an_edit_right_after_the_handshake_is_heard_over_stdio(tmp_path: P
         assert "Another." in {prompt.description for prompt in listed.prompts}
 
 
-async def test_clients_of_both_eras_hear_of_a_change_from_the_same_http_server(tmp_path: Path) -> None:
+async def test_http_server_notifies_clients_of_both_versions(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     with HttpServer(tmp_path, "--http", "0") as server:
         async with (
@@ -51,7 +51,7 @@ async def test_clients_of_both_eras_hear_of_a_change_from_the_same_http_server(t
             await new.until("prompts", "resources", ONE)
 
 
-async def test_a_folder_that_is_missing_at_the_start_is_named_and_served_later(tmp_path: Path) -> None:
+async def test_folder_missing_at_start_is_reported_and_served_later(tmp_path: Path) -> None:
     root = tmp_path / "later"
     async with listening(serving(root), "auto") as (client, heard):
         assert (await client.list_resources()).resources[0].name == "problems"

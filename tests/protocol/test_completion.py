@@ -33,7 +33,7 @@ async def template(client: Client) -> ResourceTemplateReference:
 
 
 @pytest.mark.parametrize("typed", ["refund", "Refund", "REFUND"])
-async def test_what_begins_that_way_comes_first_and_then_what_contains_it(mode: Any, typed: str) -> None:
+async def test_prefix_matches_come_before_other_matches(mode: Any, typed: str) -> None:
     async with connected(mode, *SKILLS) as client:
         found = await complete(client, typed)
     assert found.values == ["refunds", "refund-desk", "daily-refunds"]

@@ -76,7 +76,7 @@ def test_every_declared_method_answers_a_client_that_declared_nothing(peer: Peer
 
 
 @pytest.mark.rule("S4", "S5", "S7")
-def test_a_uri_is_the_percent_encoded_path_and_ends_in_the_name(peer: Peer) -> None:
+def test_uri_is_percent_encoded_path_ending_in_name(peer: Peer) -> None:
     for uri, entry in skills(peer).items():
         path = uri.removeprefix("skill://").removesuffix("/SKILL.md")
         assert path.split("/")[-1] == entry["frontmatter"]["name"]
@@ -101,7 +101,7 @@ def test_a_uri_is_the_percent_encoded_path_and_ends_in_the_name(peer: Peer) -> N
         ("data/blob.bin", "application/octet-stream", False),
     ],
 )
-def test_each_file_has_its_type_and_travels_as_text_or_blob(
+def test_files_have_a_type_and_are_text_or_blob(
     peer: Peer, path: str, mime_type: str, *, is_text: bool
 ) -> None:
     _, content = read(peer, f"skill://bytes/{path}")
@@ -110,7 +110,7 @@ def test_each_file_has_its_type_and_travels_as_text_or_blob(
 
 
 @pytest.mark.rule("S6")
-def test_a_listed_skill_goes_by_its_frontmatter_and_its_meta_is_under_our_prefix(peer: Peer) -> None:
+def test_listed_skill_has_frontmatter_name_and_prefixed_meta(peer: Peer) -> None:
     resources = {resource["uri"]: resource for resource in all_items(peer, "resources/list", "resources")}
     refunds = resources[f"{REFUNDS}/SKILL.md"]
     assert (refunds["name"], refunds["mimeType"]) == ("refunds", "text/markdown")
@@ -133,7 +133,7 @@ def test_the_frontmatter_is_verbatim_and_read_as_yaml_1_2(peer: Peer) -> None:
 
 
 @pytest.mark.rule("S8")
-def test_every_listed_file_has_the_bytes_that_its_digest_and_size_promise(peer: Peer) -> None:
+def test_bytes_match_listed_digest_and_size(peer: Peer) -> None:
     for uri, entry in skills(peer).items():
         if uri.startswith("skill://many/"):
             continue
@@ -155,7 +155,7 @@ def test_bom_and_line_ends_come_back_as_they_are(peer: Peer) -> None:
 
 
 @pytest.mark.rule("S11")
-def test_pages_hold_a_hundred_whole_entries_and_together_every_skill_once(peer: Peer) -> None:
+def test_pages_have_100_entries_and_every_skill_once(peer: Peer) -> None:
     pages = list(all_pages(peer, "skills/list", "skills"))
     uris = [entry["uri"] for page in pages for entry in page]
     assert [len(page) for page in pages[:-1]] == [100] * (len(pages) - 1)
@@ -198,7 +198,7 @@ def test_a_cursor_of_another_list_is_refused(peer: Peer) -> None:
         ("prompts/list", {}),
     ],
 )
-def test_results_say_how_fresh_they_are_on_the_version_that_asks_for_it(
+def test_results_have_cache_fields_only_where_required(
     peer: Peer, method: str, params: dict[str, Any]
 ) -> None:
     result = peer.result(method, params)
@@ -255,7 +255,7 @@ def test_get_of_what_is_no_skill_names_the_uri(peer: Peer, uri: str) -> None:
     ],
     ids=lambda uri: uri[:60],
 )
-def test_reading_what_is_not_served_is_refused_and_the_next_request_works(peer: Peer, uri: str) -> None:
+def test_reading_unknown_uri_fails_and_next_request_works(peer: Peer, uri: str) -> None:
     error = peer.error("resources/read", {"uri": uri})
     assert error["code"] == INVALID_PARAMS
     assert len(error["message"]) < 400
@@ -317,7 +317,7 @@ def test_a_directory_read_says_how_long_it_stays_fresh(peer: Peer) -> None:
 
 
 @pytest.mark.rule("S16", "S8")
-def test_a_nested_skill_has_its_own_entry_and_is_part_of_the_outer_one(peer: Peer) -> None:
+def test_nested_skill_is_listed_and_part_of_outer_skill(peer: Peer) -> None:
     listed = skills(peer)
     inner = {resource["uri"]: resource for resource in listed["skill://outer/inner/SKILL.md"]["resources"]}
     outer = {resource["uri"]: resource for resource in listed["skill://outer/SKILL.md"]["resources"]}
@@ -360,7 +360,7 @@ def test_arguments_that_are_no_object_are_a_protocol_error(peer: Peer, method: s
         assert peer.error(method, {"name": name, "arguments": arguments})["code"] == INVALID_PARAMS
 
 
-def test_a_prompt_and_a_tool_send_the_same_document_on_the_wire(peer: Peer) -> None:
+def test_prompt_and_tool_send_same_document(peer: Peer) -> None:
     for_the_model = {"audience": ["assistant"], "priority": 1.0}
     text = skill_md("refunds").decode()
     prompt = peer.result("prompts/get", {"name": "refunds"})
@@ -380,21 +380,21 @@ def test_a_prompt_and_a_tool_send_the_same_document_on_the_wire(peer: Peer) -> N
     assert called["isError"] is False
 
 
-def test_the_catalogue_comes_with_the_handshake_and_is_cut_at_its_budget(peer: Peer) -> None:
+def test_handshake_has_catalogue_within_its_budget(peer: Peer) -> None:
     text = peer.handshake["instructions"]
     assert f"<location>{REFUNDS}/SKILL.md</location>" in text
     assert "more skills are not shown here" in text
     assert len(text) < 4 * 4000 + 1500
 
 
-def test_a_tool_that_is_not_there_is_a_protocol_error_and_a_skill_that_is_not_a_result(peer: Peer) -> None:
+def test_unknown_tool_is_protocol_error_unknown_skill_is_tool_error(peer: Peer) -> None:
     assert peer.error("tools/call", {"name": "no-such-tool", "arguments": {}})["code"] == INVALID_PARAMS
     result = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": "refnuds"}})
     assert result["isError"] is True
     assert result["content"][0]["text"].startswith("there is no skill `refnuds`; did you mean `refunds`")
 
 
-def test_prompts_come_in_pages_of_a_hundred_and_together_every_skill_once(peer: Peer) -> None:
+def test_prompt_pages_have_100_entries_and_every_skill_once(peer: Peer) -> None:
     pages = list(all_pages(peer, "prompts/list", "prompts"))
     names = [prompt["name"] for page in pages for prompt in page]
     assert [len(page) for page in pages[:-1]] == [100] * (len(pages) - 1)

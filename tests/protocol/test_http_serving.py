@@ -289,7 +289,7 @@ def test_a_session_does_not_stand_in_for_the_token(guarded: HttpServer) -> None:
         assert peer.post(request, {"authorization": "Bearer wrong"}).status_code == 401
 
 
-def test_an_allowed_host_is_answered_in_any_case_and_on_any_port(guarded: HttpServer) -> None:
+def test_allowed_host_matches_any_case_and_port(guarded: HttpServer) -> None:
     for host in ("skills.example", "SKILLS.EXAMPLE:443", "127.0.0.1"):
         assert ask(guarded, "GET", "/healthz", [("Host", host)]).status == 200
     assert ask(guarded, "GET", "/healthz", [("Host", "www.skills.example")]).status == 421
@@ -307,7 +307,7 @@ def test_an_allowed_host_is_answered_in_any_case_and_on_any_port(guarded: HttpSe
         ("resources/read", {"uri": "skillwire://problems"}),
     ],
 )
-def test_what_needs_a_token_is_private_and_what_is_static_stays_fresh_for_an_hour(
+def test_token_makes_answers_private_and_static_makes_ttl_one_hour(
     guarded: HttpServer, method: str, params: dict[str, Any]
 ) -> None:
     with closing(HttpPeer(MODERN, guarded.url, TOKEN)) as peer:
@@ -316,13 +316,13 @@ def test_what_needs_a_token_is_private_and_what_is_static_stays_fresh_for_an_hou
 
 
 @pytest.mark.rule("S12")
-def test_older_clients_hear_nothing_of_freshness(guarded: HttpServer) -> None:
+def test_older_clients_get_no_cache_fields(guarded: HttpServer) -> None:
     with closing(HttpPeer(LEGACY, guarded.url, TOKEN)) as peer:
         assert not {"cacheScope", "ttlMs", "resultType"} & set(peer.result("skills/list"))
 
 
 @pytest.mark.parametrize("origin", [APP, "https://other.example:8443"])
-def test_a_browser_that_asks_first_is_told_yes_for_an_allowed_page(guarded: HttpServer, origin: str) -> None:
+def test_preflight_from_allowed_origin_succeeds(guarded: HttpServer, origin: str) -> None:
     asked = "authorization,content-type,mcp-protocol-version,mcp-session-id,mcp-method,mcp-name,last-event-id"
     headers = [
         own(guarded),
@@ -339,7 +339,7 @@ def test_a_browser_that_asks_first_is_told_yes_for_an_allowed_page(guarded: Http
     assert {"GET", "POST", "DELETE"} <= methods
 
 
-def test_a_browser_that_asks_first_is_told_no_for_any_other_page(guarded: HttpServer) -> None:
+def test_preflight_from_other_origin_fails(guarded: HttpServer) -> None:
     for origin in ("https://evil.example", "null", f"{APP}:444", "http://app.example"):
         headers = [own(guarded), ("Origin", origin), ("Access-Control-Request-Method", "POST")]
         answer = ask(guarded, "OPTIONS", "/mcp", headers)
@@ -363,9 +363,7 @@ def test_an_allowed_page_sees_that_its_token_is_wrong(guarded: HttpServer) -> No
 
 
 @pytest.mark.parametrize("era", [JSON, MODERN_LIST], ids=["2025", "2026"])
-def test_a_body_over_the_limit_is_refused_and_the_next_request_works(
-    http_server: HttpServer, era: Headers
-) -> None:
+def test_oversized_body_is_refused_and_next_request_works(http_server: HttpServer, era: Headers) -> None:
     headers = [own(http_server), *era]
     assert ask(http_server, "POST", "/mcp", headers, b" " * (BODY_LIMIT + 1)).status == 413
     assert works(http_server)
@@ -407,7 +405,7 @@ BAD_BODIES = {
 
 @pytest.mark.parametrize("era", [JSON, MODERN_LIST], ids=["2025", "2026"])
 @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES)
-def test_what_is_no_message_gets_an_error_and_the_next_request_works(
+def test_invalid_message_fails_and_next_request_works(
     http_server: HttpServer, era: Headers, body: bytes
 ) -> None:
     answer = ask(http_server, "POST", "/mcp", [own(http_server), *era], body)
@@ -418,9 +416,7 @@ def test_what_is_no_message_gets_an_error_and_the_next_request_works(
 
 @pytest.mark.parametrize("era", [JSON, MODERN_LIST], ids=["2025", "2026"])
 @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES)
-def test_an_error_speaks_of_the_message_and_not_of_our_libraries(
-    http_server: HttpServer, era: Headers, body: bytes
-) -> None:
+def test_error_describes_message_not_libraries(http_server: HttpServer, era: Headers, body: bytes) -> None:
     message = ask(http_server, "POST", "/mcp", [own(http_server), *era], body).error["message"]
     assert "pydantic" not in message
     assert len(message) < 400
@@ -429,7 +425,7 @@ def test_an_error_speaks_of_the_message_and_not_of_our_libraries(
 @pytest.mark.parametrize(
     "content_type", ["text/plain", "application/x-www-form-urlencoded", "nonsense", None]
 )
-def test_another_content_type_gets_an_error_and_the_next_request_works(
+def test_wrong_content_type_fails_and_next_request_works(
     http_server: HttpServer, content_type: str | None
 ) -> None:
     kept = [(name, value) for name, value in MODERN_LIST if name != "Content-Type"]
@@ -440,7 +436,7 @@ def test_another_content_type_gets_an_error_and_the_next_request_works(
     assert works(http_server)
 
 
-def test_headers_without_end_are_refused_before_anybody_asks_who_it_is(guarded: HttpServer) -> None:
+def test_endless_headers_are_refused_before_authentication(guarded: HttpServer) -> None:
     with socket.create_connection(("127.0.0.1", port_of(guarded)), timeout=PATIENCE) as connection:
         connection.sendall(b"GET /mcp HTTP/1.1\r\nHost: evil.example\r\n")
         with suppress(ConnectionError):  # it hangs up while we still talk
@@ -538,7 +534,7 @@ def test_an_empty_token_is_refused(
 
 
 @pytest.mark.parametrize("value", ["two words", "caf\xe9", "line\nbreak", "tab\tstop"])
-def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(
+def test_token_invalid_in_header_is_refused_and_not_printed(
     small_tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, value)
@@ -565,7 +561,7 @@ def test_what_only_http_understands_is_refused_without_it(
     assert f"`{option[0]}` needs `--http`" in usage(capsys, small_tree, *option)
 
 
-def test_insisting_on_a_public_address_is_refused_where_there_is_none(small_tree: Path) -> None:
+def test_allow_public_without_http_is_refused(small_tree: Path) -> None:
     done = subprocess.run(  # a process: should it serve after all, it takes stdin and stdout for itself
         skillwire("serve", small_tree, "--allow-public"),
         stdin=subprocess.DEVNULL,
@@ -578,9 +574,7 @@ def test_insisting_on_a_public_address_is_refused_where_there_is_none(small_tree
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-def test_a_signal_ends_it_cleanly_even_while_a_stream_is_open(
-    small_tree: Path, number: signal.Signals
-) -> None:
+def test_signal_ends_server_cleanly_despite_open_stream(small_tree: Path, number: signal.Signals) -> None:
     with (
         HttpServer(small_tree, "--http", "0") as server,
         closing(HttpPeer(LEGACY, server.url)) as peer,
@@ -624,7 +618,7 @@ def test_no_answer_names_a_path_of_this_machine(
     assert not [path for path in paths if path in text]
 
 
-def test_a_folder_that_is_gone_is_an_error_without_its_path_and_the_next_request_works(
+def test_missing_folder_error_hides_path_and_next_request_works(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "vanishing"

@@ -30,7 +30,7 @@ def document(result: GetPromptResult) -> tuple[str, str]:
     return message.content.resource.uri, message.content.resource.text
 
 
-async def test_there_is_a_prompt_for_every_skill_and_one_that_takes_a_name(mode: Any) -> None:
+async def test_every_skill_has_prompt_and_one_takes_a_name(mode: Any) -> None:
     async with connected(mode, REFUNDS, RETURNS) as client:
         by_name, *prompts = (await client.list_prompts()).prompts
     assert by_name.name == "skill"
@@ -94,7 +94,7 @@ async def test_skills_that_share_a_name_have_prompts_by_their_paths(mode: Any) -
             await client.get_prompt("skill", {"name": "twin"})
 
 
-async def test_a_skill_that_stands_where_another_has_its_name_goes_by_its_uri(mode: Any) -> None:
+async def test_skill_with_taken_prompt_name_uses_its_uri(mode: Any) -> None:
     async with connected(mode, skill("twin"), skill("one/twin")) as client:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert names == ["skill", "skill://twin", "one/twin"]
@@ -133,7 +133,7 @@ async def test_what_cannot_be_started_is_refused_with_what_was_meant(
     assert caught.value.error.data is None
 
 
-async def test_a_description_of_several_lines_is_one_line_in_the_menu(mode: Any) -> None:
+async def test_multiline_description_becomes_one_line(mode: Any) -> None:
     folded = skill("folded", "description: >\n  Does this,\n  and that.\n")
     hostile = skill("hostile", 'description: "a\\n\\tb\\u202e c\\u001b[31m"\n')
     async with connected(mode, folded, hostile) as client:
@@ -156,14 +156,14 @@ async def test_a_hundred_prompts_are_a_page(mode: Any) -> None:
     assert names == ["skill", *(f"s{number:03}" for number in range(205))]
 
 
-async def test_the_list_of_names_stays_within_the_budget_and_counts_the_rest(mode: Any) -> None:
+async def test_list_of_names_stays_within_budget_and_counts_rest(mode: Any) -> None:
     skills = [skill(f"skill-{number:03}") for number in range(50)]
     async with connected(mode, *skills, options=ServeOptions(catalog_tokens=10)) as client:
         described = (await client.list_prompts()).prompts[0].description
     assert described == ("Start a skill by its name. Skills: skill-000, skill-001, skill-002 and 47 more.")
 
 
-async def test_without_skills_there_is_still_the_prompt_that_takes_a_name(mode: Any) -> None:
+async def test_without_skills_named_prompt_still_exists(mode: Any) -> None:
     async with connected(mode) as client:
         (prompt,) = (await client.list_prompts()).prompts
     assert (prompt.name, prompt.description) == ("skill", "Start a skill by its name.")

@@ -62,7 +62,7 @@ def serve(
     )
 
 
-def test_everything_sent_before_the_end_is_answered_and_then_the_server_ends_by_itself(tree: Path) -> None:
+def test_server_answers_pending_requests_then_exits_at_eof(tree: Path) -> None:
     large = [request(number, "resources/read", uri="skill://refunds/large.txt") for number in range(20)]
     small = [request(number, "skills/list") for number in range(20, REQUESTS)]
     done = serve(tree, said=b"".join([*large, *small]))
@@ -133,7 +133,7 @@ def test_a_signal_amid_answers_breaks_no_line(tree: Path) -> None:
     assert "Traceback" not in peer.stderr()
 
 
-def test_a_client_that_stops_reading_ends_the_server_without_a_traceback(tree: Path) -> None:
+def test_client_that_stops_reading_causes_no_traceback(tree: Path) -> None:
     process = subprocess.Popen(
         skillwire("serve", tree), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -154,7 +154,7 @@ def test_a_client_that_stops_reading_ends_the_server_without_a_traceback(tree: P
     assert b"Exception ignored" not in said
 
 
-def test_a_client_that_vanishes_before_the_first_answer_leaves_no_traceback(tree: Path) -> None:
+def test_client_leaving_before_first_answer_causes_no_traceback(tree: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -244,7 +244,7 @@ def test_what_a_skill_prints_never_reaches_the_client() -> None:
         assert stray in done.stderr
 
 
-def test_a_flood_of_requests_that_nobody_reads_ends_with_the_client(tree: Path) -> None:
+def test_flooded_server_ends_with_its_client(tree: Path) -> None:
     process = subprocess.Popen(
         skillwire("serve", tree), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -316,7 +316,7 @@ def test_the_shared_pipes_of_a_client_stay_as_they_are(tree: Path) -> None:
     os.close(sink)
 
 
-def test_requests_of_another_kind_are_answered_after_the_lane_has_answered(tree: Path) -> None:
+def test_uncached_requests_work_after_cached_ones(tree: Path) -> None:
     said = [
         request(1, "skills/list"),
         request(2, "tools/list"),

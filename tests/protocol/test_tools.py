@@ -54,7 +54,7 @@ async def test_exactly_two_tools_are_listed_and_both_only_read(mode: Any) -> Non
 
 
 @pytest.mark.parametrize("channel", list(Channel))
-async def test_the_first_tool_says_how_to_get_the_list_of_skills(mode: Any, channel: Channel) -> None:
+async def test_first_tool_describes_how_to_list_skills(mode: Any, channel: Channel) -> None:
     async with connected(mode, REFUNDS, options=ServeOptions(channel)) as client:
         first, *_ = (await client.list_tools()).tools
         assert first.name == "load-skill"
@@ -89,7 +89,7 @@ async def test_an_empty_name_returns_the_current_catalogue(mode: Any) -> None:
     )
 
 
-async def test_a_name_that_two_skills_share_is_answered_with_the_qualified_ones(mode: Any) -> None:
+async def test_ambiguous_name_lists_qualified_names(mode: Any) -> None:
     async with connected(mode, REFUNDS, *TWINS) as client:
         told = await refusal(client, "load-skill", {"name": "twin"})
         assert told == "`twin` is the name of 2 skills; use one of: `one/twin`, `two/twin`"
@@ -113,7 +113,7 @@ async def test_what_some_models_call_it_is_accepted_though_not_listed(
         assert text_of(await client.call_tool(tool, arguments)).encode() == MAIN
 
 
-async def test_an_unknown_skill_is_answered_with_the_closest_three_and_not_with_the_list(mode: Any) -> None:
+async def test_unknown_skill_gets_three_suggestions(mode: Any) -> None:
     many = [skill(f"refund-{letter}") for letter in "abcde"]
     async with connected(mode, *many, skill("zebra")) as client:
         told = await refusal(client, "load-skill", {"name": "refund-x"})
@@ -153,9 +153,7 @@ bodies = texts.map(str.encode) | st.binary(max_size=40)
 
 @settings(max_examples=25)
 @given(bodies=st.lists(bodies, min_size=1, max_size=4))
-def test_what_a_tool_loads_is_what_resources_read_returns_byte_for_byte(
-    mode: Any, bodies: list[bytes]
-) -> None:
+def test_tool_returns_same_bytes_as_resources_read(mode: Any, bodies: list[bytes]) -> None:
     skills = [
         MemorySkill(f"s{n}", {"SKILL.md": f"---\nname: s{n}\ndescription: d\n---\n".encode() + body})
         for n, body in enumerate(bodies)
@@ -198,7 +196,7 @@ async def test_a_file_is_returned_as_its_text(mode: Any, path: str) -> None:
     assert text_of(result) == "# Guide\n"
 
 
-async def test_a_binary_file_is_an_embedded_blob_with_its_uri_and_type(mode: Any) -> None:
+async def test_binary_file_is_embedded_blob_with_uri_and_type(mode: Any) -> None:
     async with connected(mode, REFUNDS) as client:
         (block,) = (
             await client.call_tool("skill-resource", {"skill": "refunds", "path": "assets/logo.png"})
@@ -212,7 +210,7 @@ async def test_a_binary_file_is_an_embedded_blob_with_its_uri_and_type(mode: Any
 
 
 @pytest.mark.parametrize("path", ["references", "references/", "./references"])
-async def test_a_folder_is_one_item_for_each_file_at_any_depth(mode: Any, path: str) -> None:
+async def test_folder_has_one_item_per_file_at_any_depth(mode: Any, path: str) -> None:
     async with connected(mode, REFUNDS) as client:
         result = await client.call_tool("skill-resource", {"skill": "refunds", "path": path})
     found = {block.text: block.meta for block in result.content if block.type == "text"}
@@ -267,7 +265,7 @@ async def test_a_file_cannot_pass_for_another_file_of_the_folder(mode: Any, fake
 @pytest.mark.parametrize(
     "text", ["---\nname: x\n---\n", "| a | b |\n| --- | --- |\n", "a --- b --- c", "--- a/file\n+++ b/file\n"]
 )
-async def test_a_file_that_looks_like_no_header_is_returned_as_it_is(mode: Any, text: str) -> None:
+async def test_file_without_header_like_line_is_unchanged(mode: Any, text: str) -> None:
     async with connected(mode, skill("usual", files={"refs/a.md": text.encode()})) as client:
         result = await client.call_tool("skill-resource", {"skill": "usual", "path": "refs"})
     assert text_of(result) == f"--- refs/a.md ---\n{text}"
@@ -302,7 +300,7 @@ async def test_a_path_leads_nowhere_but_into_the_skill(mode: Any, path: str) -> 
     assert told.startswith("the skill has no file ")
 
 
-async def test_a_file_that_is_not_there_is_answered_with_those_that_come_closest(mode: Any) -> None:
+async def test_unknown_file_gets_closest_names(mode: Any) -> None:
     async with connected(mode, REFUNDS) as client:
         told = await refusal(client, "skill-resource", {"skill": "refunds", "path": "references/guid.md"})
         assert told.startswith(
@@ -317,7 +315,7 @@ async def test_a_file_that_is_not_there_is_answered_with_those_that_come_closest
 # Limits
 
 
-async def test_a_file_above_the_limit_is_refused_by_an_error_that_names_it(mode: Any) -> None:
+async def test_oversized_file_error_names_the_file(mode: Any) -> None:
     large = skill("large", files={"just.txt": b"x" * 100, "more.txt": b"x" * 101})
     async with connected(mode, large, options=ServeOptions(max_file_bytes=100)) as client:
         just = await client.call_tool("skill-resource", {"skill": "large", "path": "just.txt"})
@@ -337,7 +335,7 @@ async def test_a_folder_is_bounded_as_a_whole(mode: Any) -> None:
         assert len(text_of(one)) == 30
 
 
-async def test_a_folder_of_files_that_are_made_when_read_is_bounded_too(mode: Any) -> None:
+async def test_folder_of_dynamic_files_is_limited(mode: Any) -> None:
     made: list[int] = []
 
     async def content() -> bytes:
@@ -353,7 +351,7 @@ async def test_a_folder_of_files_that_are_made_when_read_is_bounded_too(mode: An
     assert "folder/49.txt" in listed.splitlines()
 
 
-async def test_the_limit_is_for_supporting_files_and_a_skill_is_loaded_whole(mode: Any) -> None:
+async def test_limit_applies_to_supporting_files_not_skill_md(mode: Any) -> None:
     long = skill("long", body="x" * 5000)
     async with connected(mode, long, options=ServeOptions(max_file_bytes=100)) as client:
         assert text_of(await client.call_tool("load-skill", {"name": "long"})).endswith("x" * 5000)

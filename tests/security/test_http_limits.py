@@ -119,7 +119,7 @@ def test_a_head_that_does_not_end_is_hung_up_on(server: HttpServer, sent: bytes)
         assert b"408 Request Timeout" in until_closed(client)
 
 
-def test_a_later_head_that_does_not_end_is_hung_up_on(server: HttpServer) -> None:
+def test_endless_later_headers_close_connection(server: HttpServer) -> None:
     with closing(connected(server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")) as client:
         assert b" 200 OK" in client.recv(65536)
         client.sendall(b"GET /healthz HTTP/1.1\r\n")
@@ -163,7 +163,7 @@ def test_a_body_that_is_slow_but_alive_is_answered(server: HttpServer) -> None:
     assert len(body) > 64 * 2  # it took longer than one may stand still
 
 
-def test_the_rest_of_a_body_that_was_refused_is_not_waited_for(server: HttpServer) -> None:
+def test_server_does_not_wait_for_rest_of_refused_body(server: HttpServer) -> None:
     refused = POST.replace(b"application/json\r\n", b"text/plain\r\n", 1) + b"content-length: 100000\r\n\r\n"
     with closing(connected(server, refused)) as client:
         assert b" 415 " in until_closed(client)
@@ -296,7 +296,7 @@ def test_enough_descriptors_are_asked_for(tree: Path) -> None:
         process.stderr.close()
 
 
-def test_large_bodies_share_one_budget_and_small_requests_do_not_wait_for_it(tree: Path) -> None:
+def test_large_bodies_share_budget_and_do_not_delay_small_ones(tree: Path) -> None:
     with (
         served(tree, SKILLWIRE_HTTP_BUFFERED_MB="4", SKILLWIRE_HTTP_BODY_SECONDS="600") as server,
         ExitStack() as stack,

@@ -131,7 +131,7 @@ def test_everything_is_measured_at_every_size(report: dict[str, Any]) -> None:
         assert (series["trend"] is None) == (len(sizes) == 1)
 
 
-def test_every_time_is_told_by_both_clocks(report: dict[str, Any]) -> None:
+def test_every_time_has_wall_and_cpu_clock(report: dict[str, Any]) -> None:
     timed = [series for series in report["series"] if series["unit"] == "seconds"]
     clocks = {clock: [s["name"] for s in timed if s["clock"] == clock] for clock in ("wall", "cpu")}
     assert clocks["wall"] == clocks["cpu"]
@@ -149,9 +149,7 @@ def test_the_tables_show_every_figure(results: Path, report: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("benchmark", ["results", "live_results", "contract_results", "drive_results"])
-def test_the_machine_is_described_without_saying_which_one_it_is(
-    benchmark: str, request: pytest.FixtureRequest
-) -> None:
+def test_report_does_not_identify_the_machine(benchmark: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(benchmark)
     written = {path.suffix: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     machine = json.loads(written[".json"])["machine"]
@@ -161,7 +159,7 @@ def test_the_machine_is_described_without_saying_which_one_it_is(
         assert str(folder) not in text
 
 
-def test_every_change_is_told_at_every_size(live_report: dict[str, Any]) -> None:
+def test_every_change_is_notified_at_every_size(live_report: dict[str, Any]) -> None:
     assert {each["name"] for each in live_report["delays"]} == CHANGES
     for each in live_report["delays"]:
         assert each["samples"].keys() == {"100", "300"}
@@ -212,7 +210,7 @@ def test_live_skills_are_measured_with_every_number_of_programs(drive_results: P
     assert rows_of(drive_results / "drive.md") >= LIVE_SKILLS | {found["memory"]["name"]}
 
 
-def test_what_did_not_finish_is_shown_as_such() -> None:
+def test_unfinished_measurements_are_shown_as_not_finished() -> None:
     measured = Distribution("a wait", Unit.SECONDS, {100: [0.5, math.inf, math.inf]})
     assert measured.cell(Statistic.MEDIAN, 100) == "not finished"
     assert json.loads(json.dumps(measured.as_dict(), allow_nan=False))["samples"]["100"] == [0.5, None, None]
@@ -224,7 +222,7 @@ def contract_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return quick_run("contract", tmp_path_factory.mktemp("contract-results"))
 
 
-def test_the_contract_is_measured_beside_what_a_check_costs_without_it(contract_results: Path) -> None:
+def test_contract_is_compared_with_plain_check(contract_results: Path) -> None:
     report = json.loads((contract_results / "contract.json").read_text(encoding="utf-8"))
     rows = rows_of(contract_results / "contract.md")
     assert {series["name"] for series in report["series"]} >= CONTRACT

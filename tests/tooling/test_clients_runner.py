@@ -99,7 +99,7 @@ def test_a_client_that_passes_is_written_and_then_expected(runner: Runner) -> No
     assert "clients: 1 of 1 passed, none left out" in again.stdout
 
 
-def test_a_check_that_vanishes_or_a_new_word_is_a_difference(runner: Runner) -> None:
+def test_missing_check_or_new_feature_is_a_difference(runner: Runner) -> None:
     more = f'{GOOD}\nchecks.append({{"name": "more", "ok": True, "detail": ""}})\n{REPORT}'
     runner.run(runner.client("good", more), options=("--write",))
     fewer = runner.run(runner.client("good"))
@@ -107,7 +107,7 @@ def test_a_check_that_vanishes_or_a_new_word_is_a_difference(runner: Runner) -> 
     assert "http: more: was ok, is not checked" in fewer.stdout
     words = runner.run(runner.client("good", more.replace('["list"]', '["list", "fly"]')))
     assert words.returncode == 1
-    assert "it was checked for list, fly; the README says list" in words.stdout
+    assert "it was checked for list, fly; the README has list" in words.stdout
 
 
 # A driver that wants a server without `/.well-known/agent-skills/`.
@@ -166,7 +166,7 @@ def test_whatever_is_no_clean_report_fails(runner: Runner) -> None:
     assert [path.name for path in runner.results.iterdir()] == ["good.json"]
 
 
-def test_a_driver_that_hangs_is_ended_with_all_that_it_started(runner: Runner) -> None:
+def test_hanging_driver_is_ended_with_its_children(runner: Runner) -> None:
     pids = runner.folder / "pids"
     code = f"""
 import os, subprocess, sys, time
@@ -190,7 +190,7 @@ def test_what_cannot_be_installed_is_not_run_and_never_passed(runner: Runner) ->
     path = f"{Path(sys.executable).parent}{os.pathsep}/nowhere"
     done = runner.run(*clients, options=("--write",), env={"PATH": path})
     assert done.returncode == 0
-    assert "No-Python 1.0: NOT RUN: no Python 2.0 was found (the README says so)" in done.stdout
+    assert "No-Python 1.0: NOT RUN: no Python 2.0 was found (as in the README)" in done.stdout
     assert "No-Package 1.0: NOT RUN: No-Package 1.0 cannot be installed: " in done.stdout
     assert "No-Npm 1.0: NOT RUN: npm was not found" in done.stdout
     assert "clients: 0 of 0 passed; 4 NOT RUN: no-python, no-package, no-npm, no-judge" in done.stdout
@@ -200,7 +200,7 @@ def test_what_cannot_be_installed_is_not_run_and_never_passed(runner: Runner) ->
     assert list((runner.folder / "cache").iterdir()) == []
 
 
-def test_a_client_that_cannot_run_any_more_keeps_its_dated_row(runner: Runner) -> None:
+def test_client_that_cannot_run_keeps_its_row(runner: Runner) -> None:
     runner.run(runner.client("good"), options=("--write",))
     before = runner.readme.read_text("utf-8")
     gone = runner.client("good", provided="", pip=["x"], pythons=["2.0"])

@@ -34,7 +34,7 @@ def test_every_relative_link_leads_to_a_file(document: Path) -> None:
         assert "://" in target or (document.parent / target).is_file(), target
 
 
-def test_the_example_in_the_refunds_skill_gives_the_amount_it_names() -> None:
+def test_refunds_example_computes_documented_amount() -> None:
     text = (REFUNDS / "SKILL.md").read_text("utf-8")
     command = re.search(r"refund_amount\.py (.*?)```", text, re.DOTALL)
     assert command

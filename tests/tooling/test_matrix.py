@@ -189,7 +189,7 @@ def test_pythons_are_looked_for_on_the_path_and_in_pyenv(matrix: Any, tmp_path: 
     assert Path(sys.executable) in found
 
 
-def test_tests_that_need_a_missing_module_are_left_out_by_name(matrix: Any, tmp_path: Path) -> None:
+def test_tests_needing_missing_module_are_skipped_by_name(matrix: Any, tmp_path: Path) -> None:
     support = tmp_path / "tests/support"
     support.mkdir(parents=True)
     (tmp_path / "tests/tooling").mkdir()
@@ -276,7 +276,7 @@ def test_the_report_says_what_ran_and_what_did_not(matrix: Any, results: Any, pr
 
 
 @pytest.mark.parametrize(("more", "result"), [([], "as `pinned`"), (["tests.test_a::test_new"], "failed")])
-def test_a_fault_that_no_version_has_caused_is_not_blamed_on_one(
+def test_failure_in_pinned_is_not_attributed_to_versions(
     matrix: Any, results: Any, project: Any, more: list[str], result: str
 ) -> None:
     known = list(matrix.entries(project, ["3.11"], registry))

@@ -63,7 +63,7 @@ def test_a_second_set_up_installs_nothing(checkout: Checkout) -> None:
     assert checkout.installed == ["run"]
 
 
-def test_the_development_tools_are_added_to_what_is_there_and_stay(checkout: Checkout) -> None:
+def test_development_tools_are_added_and_preserved(checkout: Checkout) -> None:
     checkout.set_up("run", then='touch "$VENV/mine"')
     checkout.set_up("dev")
     checkout.set_up("run")
@@ -136,7 +136,7 @@ def test_caches_stay_in_the_checkout_when_home_does_not_exist(checkout: Checkout
     assert run(*script, cwd=checkout.elsewhere).stdout.strip() == str(checkout.elsewhere)
 
 
-def test_run_serves_the_bundled_skills_on_the_usual_port_from_any_folder(checkout: Checkout) -> None:
+def test_run_serves_example_skills_from_any_folder(checkout: Checkout) -> None:
     checkout.set_up("run")
     result = run(checkout.root / "scripts/run", "--static", cwd=checkout.elsewhere)
     skills = str(checkout.root / "examples/skills")
@@ -217,7 +217,7 @@ for (const form of forms) {
 """
 
 
-def test_a_judge_that_listens_listens_on_loopback_however_it_says_so() -> None:
+def test_conformance_tool_listens_only_on_loopback() -> None:
     preload = ROOT / "scripts/lib/loopback.mjs"
     node = shutil.which("node") or "node"
     done = run(node, "--import", preload, "--input-type=module", "--eval", LISTEN, cwd=ROOT)

@@ -42,7 +42,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     ("name", "transport"),
     [(OURS, STDIO), (OURS, HTTP), (BARE, STDIO), (FASTMCP, STDIO), (ECHO, STDIO), (ROUTE, HTTP), (RAW, HTTP)],
 )
-def test_every_contestant_answers_a_read_and_takes_a_turn(
+def test_every_server_answers_a_read_and_takes_a_turn(
     tree: Tree, tmp_path: Path, name: str, transport: str
 ) -> None:
     (contestant,) = (each for each in contestants() if each.name == name)
@@ -67,7 +67,7 @@ def test_contestants_are_compared_within_each_round() -> None:
     assert paired([TOO_LONG], [1.0, 2.0]) == math.inf
 
 
-def test_a_bar_is_reached_or_not_or_was_not_measured() -> None:
+def test_target_is_reached_missed_or_not_measured() -> None:
     found = Measures(
         [
             measure(READ, OURS, 3_000.0, 3_000.0),
@@ -98,7 +98,7 @@ def test_the_report_shows_every_figure_and_what_did_not_finish() -> None:
     assert [Measure.read(each) for each in told["measures"]] == list(report.measures)
 
 
-def test_the_picture_is_well_formed_and_names_everybody() -> None:
+def test_chart_is_well_formed_and_names_every_server() -> None:
     report = report_of(
         measure(READ, OURS, 3_000.0), measure(READ, BARE, 100.0), measure(READ, FASTMCP, TOO_LONG)
     )
@@ -106,7 +106,7 @@ def test_the_picture_is_well_formed_and_names_everybody() -> None:
     assert {OURS, BARE, FASTMCP, "3,000", "> 60 s"} <= set(texts)
 
 
-def test_one_part_can_be_measured_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_part_can_be_measured_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = report_of(measure(READ, OURS, 1_234.0))
     (tmp_path / "speed.json").write_text(kept.to_json(), encoding="utf-8")
     main(["speed", "--quick", "--only", "scanning", "--output", str(tmp_path)])

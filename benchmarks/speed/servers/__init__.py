@@ -1,1 +1,1 @@
-"""The peers and the floors, each a program of its own."""
+"""The other servers and the floors, each as a program."""

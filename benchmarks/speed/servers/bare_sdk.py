@@ -1,8 +1,8 @@
-"""A low-level server of the official SDK that has every answer in memory: what the SDK itself costs.
+"""A low-level server of the official SDK that has every answer in memory. Shows the cost of the SDK itself.
 
     python -m benchmarks.speed.servers.bare_sdk stdio|PORT [ROOT]
 
-Without a ROOT it has no skills.
+Without ROOT it has no skills.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Floors: programs that read a request and answer the bytes of a file, without knowing what was asked.
+"""Floors: programs that answer every request with the bytes of a file, without parsing the request.
 
 python -m benchmarks.speed.servers.floors echo|route|raw stdio|PORT ANSWER
 """
@@ -22,7 +22,7 @@ def echo(answer: bytes) -> None:
 
 def route(answer: bytes) -> Any:
     """Return a bare Starlette application with one route that takes JSON and answers JSON."""
-    from starlette.applications import Starlette  # noqa: PLC0415 - the floor on stdio need not load it
+    from starlette.applications import Starlette  # noqa: PLC0415 - not needed by the floor on stdio
     from starlette.requests import Request  # noqa: PLC0415
     from starlette.responses import JSONResponse  # noqa: PLC0415
     from starlette.routing import Route  # noqa: PLC0415
@@ -37,7 +37,7 @@ def route(answer: bytes) -> Any:
 
 
 def raw(answer: bytes) -> Any:
-    """Return an ASGI application and nothing else."""
+    """Return a minimal ASGI application."""
     headers = [*_HEADERS, (b"content-length", str(len(answer)).encode())]
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

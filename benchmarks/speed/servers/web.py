@@ -1,4 +1,4 @@
-"""uvicorn as our own server runs it, for everybody who uses it."""
+"""Run uvicorn with the same settings as our server."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Installs a client into an environment of its own, once: complete or absent."""
+"""Install each client once, into its own environment. An incomplete installation is never used."""
 
 import asyncio
 import json
@@ -17,16 +17,16 @@ from table import Client
 
 INSTALL = 420  # seconds for one installation
 GRACE = 10  # seconds from SIGTERM to SIGKILL
-MARKER = "complete.json"  # written last: without it, or with other pins in it, the environment is made anew
+MARKER = "complete.json"  # written last; if it is missing or has other pins, the client is installed again
 
 
 class CannotRunError(Exception):
-    """Why a client cannot be tried on this machine. It is then reported as not run."""
+    """Why a client cannot run on this machine. It is then reported as not run."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where a client is installed, and the Python of it, if it has one."""
+    """Where a client is installed, and its Python if it is a Python package."""
 
     folder: Path
     python: Path | None = None
@@ -39,7 +39,7 @@ async def run(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> tuple[int, str, str]:
-    """Run a command in its own process group, and end the whole group. Return its code, stdout and stderr."""
+    """Run a command, and end its whole process group. Return its exit code, stdout and stderr."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -58,7 +58,7 @@ async def run(
             with suppress(ProcessLookupError, TimeoutError):
                 os.killpg(process.pid, signal.SIGTERM)
                 await asyncio.wait_for(process.wait(), GRACE)
-        # The group may outlive its leader, for instance as a server that the client left running.
+        # The client may have left a process running, for instance a server.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
@@ -66,37 +66,37 @@ async def run(
 
 
 async def installed(client: Client, cache: Path) -> Environment:
-    """Return the client's environment, after making it if need be. Raises `CannotRunError`."""
+    """Return the client's environment, installing it if necessary. Raises `CannotRunError`."""
     folder = cache / f"{client.name}-{client.version}"
     if client.npm:
-        if not is_complete(folder, npm_wants(client)):
+        if not is_complete(folder, npm_requirements(client)):
             await install_npm(client, folder)
         return Environment(folder)
     python = await find_python(client.pythons)
-    wants = {"pip": sorted(client.pip), "python": str(python)}
-    if not is_complete(folder, wants):
+    requirements = {"pip": sorted(client.pip), "python": str(python)}
+    if not is_complete(folder, requirements):
         await install_pip(client, folder, python)
-        mark(folder, wants)
+        mark(folder, requirements)
     return Environment(folder, folder / "bin/python")
 
 
-def npm_wants(client: Client) -> dict[str, object]:
+def npm_requirements(client: Client) -> dict[str, object]:
     return {"npm": dict(client.npm), "overrides": dict(client.overrides)}
 
 
-def is_complete(folder: Path, wants: Mapping[str, object]) -> bool:
+def is_complete(folder: Path, requirements: Mapping[str, object]) -> bool:
     try:
-        return (folder / MARKER).read_text("utf-8") == spelled(wants)
+        return (folder / MARKER).read_text("utf-8") == as_json(requirements)
     except FileNotFoundError:
         return False
 
 
-def mark(folder: Path, wants: Mapping[str, object]) -> None:
-    (folder / MARKER).write_text(spelled(wants), "utf-8")
+def mark(folder: Path, requirements: Mapping[str, object]) -> None:
+    (folder / MARKER).write_text(as_json(requirements), "utf-8")
 
 
-def spelled(wants: Mapping[str, object]) -> str:
-    return json.dumps(wants, sort_keys=True)
+def as_json(requirements: Mapping[str, object]) -> str:
+    return json.dumps(requirements, sort_keys=True)
 
 
 async def install_npm(client: Client, folder: Path) -> None:
@@ -106,11 +106,11 @@ async def install_npm(client: Client, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     half = Path(tempfile.mkdtemp(prefix=".half.", dir=folder.parent))
     try:
-        wanted = {"private": True, "dependencies": dict(client.npm), "overrides": dict(client.overrides)}
-        (half / "package.json").write_text(json.dumps(wanted), "utf-8")
+        package = {"private": True, "dependencies": dict(client.npm), "overrides": dict(client.overrides)}
+        (half / "package.json").write_text(json.dumps(package), "utf-8")
         options = ("--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
         await install(client, [npm, "install", *options], half)
-        mark(half, npm_wants(client))
+        mark(half, npm_requirements(client))
         shutil.rmtree(folder, ignore_errors=True)
         shutil.move(half, folder)
     finally:
@@ -118,7 +118,7 @@ async def install_npm(client: Client, folder: Path) -> None:
 
 
 async def install_pip(client: Client, folder: Path, python: Path) -> None:
-    """A virtual environment cannot be moved, so it is made in its place, and marked when it is complete."""
+    """Install with pip, in place, because a virtual environment cannot be moved."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -139,15 +139,15 @@ async def install(client: Client, command: Sequence[str | Path], cwd: Path) -> N
 
 
 def last_words(text: str) -> str:
-    """Return the line of an installer's output that says most, without the addresses of registries."""
+    """Return the error line of an installer's output, without registry addresses."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"(?i)\berror\b|no matching|still running", line)]
-    said = errors[:2] or lines[-1:]
-    return re.sub(r"https?://\S+", "…", " ".join(said))[:300] or "no reason given"
+    chosen = errors[:2] or lines[-1:]
+    return re.sub(r"https?://\S+", "…", " ".join(chosen))[:300] or "no reason given"
 
 
 async def find_python(versions: Sequence[str]) -> Path:
-    """Return a Python of the best version that this machine has. CLIENTS_PYTHON wins within a version."""
+    """Return a Python of the first of `versions` that this machine has. Prefers $CLIENTS_PYTHON."""
     for version in versions:
         for candidate in candidates(version):
             if await version_of(candidate) == version:
@@ -162,13 +162,13 @@ def candidates(version: str) -> Iterator[str]:
     for name in (f"python{version}", "python3"):
         if found := shutil.which(name):
             yield found
-    # pyenv puts programs on PATH that refuse to run unless their version is selected.
+    # pyenv's programs on PATH refuse to run unless their version is selected.
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     yield from map(str, sorted(pyenv.glob(f"versions/{version}.*/bin/python")))
 
 
 async def version_of(python: str) -> str:
-    """Return the `3.x` of a Python that can make virtual environments, or nothing."""
+    """Return the `3.x` of a Python that can make virtual environments, or an empty string."""
     code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
     try:
         status, out, _ = await run([python, "-I", "-c", code], patience=30)

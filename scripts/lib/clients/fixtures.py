@@ -1,7 +1,7 @@
-"""The skills that real clients are tried on: good ones, and every kind of fault that public skill sets have.
+"""The skills that real clients are tested with: good ones, and every kind of fault in public skill sets.
 
-`write_fixture(folder)` writes them and returns what a client must find, as plain JSON values. This file says
-what conforms, not Skillwire: if the list wrongly leaves a skill out, the client's check fails.
+`write_fixture(folder)` writes them and returns what a client must find, as plain JSON values. This file, not
+Skillwire, defines which skills conform. So a client's check fails if the list wrongly omits a skill.
 """
 
 import hashlib
@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-# A path in a URI. RFC 3986 allows these characters as they are.
+# Percent-encode a path. RFC 3986 allows these characters unencoded.
 encoded = partial(quote, safe="/:@!$&'()*+,;=~")
-EVERY_BYTE = bytes(range(256)) * 4  # neither a text encoding nor a change of line endings leaves it as it is
+EVERY_BYTE = bytes(range(256)) * 4  # decoding it as text or converting line endings would change it
 PNG = b"\x89PNG\r\n\x1a\n" + EVERY_BYTE
 SCRIPT = "#!/bin/sh\necho ready\n"
 EXECUTABLE = "scripts/check.sh"
-FOLDER = ("finance/refunds", "references")  # the skill and the folder in it that `directory` reads
+FOLDER = ("finance/refunds", "references")  # a skill, and its folder that the directory checks read
 
 
 def document(name: str, fields: str = "", *, description: str = "") -> str:
@@ -26,7 +26,7 @@ def document(name: str, fields: str = "", *, description: str = "") -> str:
     return f"---\nname: {name}\ndescription: {described}\n{fields}---\n\n# {name}\n\nRead `references/`.\n"
 
 
-# Path of the skill -> its files. They conform: every client lists them all and reads every byte.
+# Path of the skill -> its files. They conform: every client must list them and read every byte.
 CONFORMING: Mapping[str, Mapping[str, str | bytes]] = {
     "greeting": {"SKILL.md": document("greeting")},
     "finance/refunds": {
@@ -59,7 +59,7 @@ CONFORMING: Mapping[str, Mapping[str, str | bytes]] = {
     },
 }
 
-# They conform, too, but a parser of YAML 1.1 reads a different value. Every client lists them. A client that
+# They conform too, but a YAML 1.1 parser reads a different value. Every client must list them. A client that
 # compares the frontmatter with such a parser may refuse to read them.
 AMBIGUOUS: Mapping[str, Mapping[str, str | bytes]] = {
     "yaml-yes": {"SKILL.md": document("yaml-yes", "reviewed: yes\n")},
@@ -69,7 +69,7 @@ AMBIGUOUS: Mapping[str, Mapping[str, str | bytes]] = {
     "yaml-folded-end": {"SKILL.md": document("yaml-folded-end", "note: >\n  folded to\n  the end\n")},
 }
 
-# One entry of these in a list makes strict clients refuse all of it. The reason is the value's first part.
+# One of these in a list makes strict clients refuse the whole list. The first value is the reason.
 NONCONFORMING: Mapping[str, tuple[str, Mapping[str, str | bytes]]] = {
     "bad-description": (
         "description over 1,024 characters",
@@ -158,5 +158,5 @@ def described(folder: Path, path: str, files: Mapping[str, str | bytes]) -> dict
         "path": path,
         "uri": f"skill://{encoded(path)}/SKILL.md",
         "files": found,
-        "portable": True,  # every system can store its files: a site has it
+        "portable": True,  # every system can store its files, so a published site contains it
     }

@@ -1,6 +1,6 @@
-"""The results of real clients: judged, kept in results/, and rendered into the README.
+"""The results of real clients: evaluate them, store them in results/, and write the README's table.
 
-results.py   writes the README's table from the kept results, without running a client
+results.py   write the README's table from the stored results, without running a client
 """
 
 import json
@@ -23,7 +23,7 @@ MARKS = "¹²³⁴⁵⁶⁷⁸⁹"
 
 @dataclass
 class Outcome:
-    """How one client did. Without transports it did not run, and `reason` says why."""
+    """The result of one client. `reason` is why it did not run; otherwise empty."""
 
     transports: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     supports: list[str] = field(default_factory=list[str])
@@ -39,15 +39,15 @@ class Outcome:
         return self.ran and bool(self.transports) and not self.complaints
 
     def record(self, version: str, date: str) -> dict[str, Any]:
-        """Return what is kept of it."""
+        """Return the result as stored in results/."""
         return {"version": version, "date": date, "supports": self.supports, "transports": self.transports}
 
 
 def read_report(client: Client, transport: str, ended: tuple[int, str, str], outcome: Outcome) -> None:
-    """Judge what a driver printed. Silence, a crash, a wrong version and an unknown failure all count."""
+    """Add a driver's report to `outcome`, with a complaint for everything that is wrong."""
     status, out, err = ended
     complain = outcome.complaints.append
-    seen = outcome.transports.setdefault(transport, {})
+    found = outcome.transports.setdefault(transport, {})
     try:
         report = json.loads(out.strip().splitlines()[-1])
         checks = [(str(each["name"]), each["ok"] is True, str(each["detail"])) for each in report["checks"]]
@@ -63,9 +63,9 @@ def read_report(client: Client, transport: str, ended: tuple[int, str, str], out
     if not checks:
         complain(f"{transport}: nothing was checked")
     for name, ok, detail in checks:
-        if name in seen:
-            complain(f"{transport}: two checks are called `{name}`")
-        seen[name] = OK if ok else KNOWN
+        if name in found:
+            complain(f"{transport}: two checks have the name `{name}`")
+        found[name] = OK if ok else KNOWN
         if ok and name in client.known:
             complain(f"{transport}: `{name}` works now; remove it from the known faults in table.py")
         elif not ok and name not in client.known:
@@ -74,16 +74,16 @@ def read_report(client: Client, transport: str, ended: tuple[int, str, str], out
 
 
 def differences(client: Client, outcome: Outcome, kept: Mapping[str, Any] | None) -> list[str]:
-    """Say how a run differs from what is kept of the last one."""
+    """Describe how a run differs from the stored result."""
     if kept is None:
-        return ["there is no result of it in the README"]
+        return ["the README has no result for it"]
     seen = outcome.record(client.version, "")
     found: list[str] = []
     if kept["version"] != seen["version"]:
         found.append(f"the README has version {kept['version']}, this is {seen['version']}")
     if kept["supports"] != seen["supports"]:
         found.append(
-            f"it was checked for {', '.join(seen['supports'])}; the README says {', '.join(kept['supports'])}"
+            f"it was checked for {', '.join(seen['supports'])}; the README has {', '.join(kept['supports'])}"
         )
     for transport in sorted({*kept["transports"], *seen["transports"]}):
         before, now = (each["transports"].get(transport, {}) for each in (kept, seen))
@@ -95,7 +95,7 @@ def differences(client: Client, outcome: Outcome, kept: Mapping[str, Any] | None
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """Return the kept result of each client, by its name."""
+    """Return the stored result of each client, by its name."""
     return {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
 
 
@@ -105,7 +105,7 @@ def save(folder: Path, name: str, result: Mapping[str, Any]) -> None:
 
 
 def render(clients: Sequence[Client], results: Mapping[str, Any]) -> str:
-    """Return the table for the README, markers included. What never ran has no tick."""
+    """Return the table for the README, markers included. A client that never ran has empty cells."""
     notes: list[str] = []
     rows: list[str] = []
     for client in clients:
@@ -114,10 +114,12 @@ def render(clients: Sequence[Client], results: Mapping[str, Any]) -> str:
             rows.append(f"| {client.shown} | {client.version} |{' |' * len(COLUMNS)} not run | |")
             continue
         cells = [cell(client, kept["transports"].get(transport), notes) for transport in COLUMNS]
-        told = ", ".join(kept["supports"])
+        checked = ", ".join(kept["supports"])
         if client.serve:
-            told = f"{told}; with `{' '.join(client.serve)}`"
-        rows.append(f"| {client.shown} | {kept['version']} | {' | '.join(cells)} | {told} | {kept['date']} |")
+            checked = f"{checked}; with `{' '.join(client.serve)}`"
+        rows.append(
+            f"| {client.shown} | {kept['version']} | {' | '.join(cells)} | {checked} | {kept['date']} |"
+        )
     head = ["client", "version", *COLUMNS.values(), "checked", "last run"]
     lines = [BEGIN, "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *rows, ""]
     if notes:  # one paragraph, a line each
@@ -138,7 +140,7 @@ def cell(client: Client, checks: Mapping[str, str] | None, notes: list[str]) -> 
 
 
 def write_table(readme: Path, table: str) -> None:
-    """Put the table between its markers in the README."""
+    """Replace the table between the markers in the README."""
     before, rest = readme.read_text("utf-8").split(BEGIN)
     _, after = rest.split(END)
     readme.write_text(f"{before}{table}{after}", "utf-8")

@@ -1,19 +1,19 @@
-"""Tries real clients on a real `skillwire serve`, each in an environment of its own. For scripts/conformance.
+"""Test real clients with a real `skillwire serve`, each in its own environment. For scripts/conformance.
 
-A driver is a program of `drivers/`. It uses only the client's public API, and gets the path of a JSON file:
+A driver is a program in `drivers/`. It uses only the client's public API. Its argument is a JSON file:
 
     {"client", "version", "transport": "stdio" | "http" | "site",
      "command": [...], "env": {...},          stdio: how to start the server
      "url", "site",                           http: the MCP endpoint, and the address of the server
      "site",                                  site: the address of a site made by `skillwire publish`
-     "environment", "scratch", "node",        the client's environment, an empty folder, the program of Node
+     "environment", "scratch", "node",        the client's environment, an empty folder, the Node program
      "expected": {...}}                       what the server offers: see fixtures.py
 
-The last line that it prints is one JSON object:
+The last line of its output is one JSON object:
 
     {"client", "version", "checks": [{"name", "ok", "detail"}], "supports": [...]}
 
-`supports` has the words for the README: what was checked. results.py decides whether the client passes.
+`supports` lists for the README what was checked. results.py decides whether the client passes.
 """
 
 import argparse
@@ -35,9 +35,9 @@ from fixtures import write_fixture
 from results import Outcome, read_report
 from table import CLIENTS, DRIVERS, Client
 
-START = 30  # seconds until a server says where it listens
-STOP = 10  # seconds from SIGTERM to its end
-AT_ONCE = 2  # installations and drivers
+START = 30  # seconds until a server prints its address
+STOP = 10  # seconds from SIGTERM to exit
+AT_ONCE = 2  # clients that are installed or tested at the same time
 ADDRESS = re.compile(rb"http://127\.0\.0\.1:\d+|(?<=127\.0\.0\.1 port )\d+")
 
 
@@ -46,7 +46,7 @@ class ServerError(Exception):
 
 
 class Trial:
-    """The servers and the fixture that every client is tried on."""
+    """The servers and the skills that every client is tested with."""
 
     def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
         self.options = options
@@ -56,7 +56,7 @@ class Trial:
         self.site = ""
         self.http: dict[tuple[str, ...], str] = {}  # by the options of `skillwire serve`
         self._seats = asyncio.Semaphore(AT_ONCE)
-        # No one's settings, proxy or colours may change the outcome.
+        # The user's settings, proxy and colours must not change the outcome.
         self.env = {
             key: value
             for key, value in os.environ.items()
@@ -73,7 +73,7 @@ class Trial:
         self.env["PATH"] = f"{options.node.parent}{os.pathsep}{os.environ['PATH']}"
 
     def home(self, name: str) -> dict[str, str]:
-        """Return the environment variables with an empty home folder of that name."""
+        """Return the environment variables, with the home folder `name`."""
         home = self.scratch / "homes" / name
         home.mkdir(parents=True, exist_ok=True)
         return self.env | {"HOME": str(home)}
@@ -82,7 +82,7 @@ class Trial:
     async def serving(self, clients: Sequence[Client]) -> AsyncGenerator[None]:
         """Serve the fixture over HTTP as each client needs it, and publish it as a site."""
         site = self.scratch / "site"
-        # A skill that cannot be published is named, and the others are: that is exit code 1.
+        # Some skills cannot be published. The others are, and the exit code is 1.
         publish = [self.options.skillwire, "publish", self.skills, "--out", site]
         status, _, err = await run(publish, patience=START, env=self.home("publisher"))
         if status not in {0, 1} or not site.is_dir():
@@ -148,7 +148,7 @@ class Trial:
 
 @asynccontextmanager
 async def listening(command: Sequence[str | Path], env: dict[str, str]) -> AsyncGenerator[str]:
-    """Start a server on a free port; yield its address once it says where it listens."""
+    """Start a server on a free port, and yield the address that it prints."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -173,15 +173,15 @@ async def listening(command: Sequence[str | Path], env: dict[str, str]) -> Async
 
 
 async def follow(stream: asyncio.StreamReader, address: asyncio.Future[str]) -> None:
-    """Find in what a server says where it listens, and let it go on speaking."""
-    said: list[str] = []
+    """Find the address in a server's output, and go on reading so that the pipe never fills."""
+    last: list[str] = []
     async for line in stream:
-        said = [*said[-9:], line.decode(errors="replace").rstrip()]
+        last = [*last[-9:], line.decode(errors="replace").rstrip()]
         if not address.done() and (found := ADDRESS.search(line)):
             text = found[0].decode()
             address.set_result(text if text.startswith("http") else f"http://127.0.0.1:{text}")
     if not address.done():
-        address.set_exception(ServerError("\n  ".join(["a server ended before it listened:", *said])))
+        address.set_exception(ServerError("\n  ".join(["a server ended before it listened:", *last])))
 
 
 async def try_all(options: argparse.Namespace, clients: Sequence[Client]) -> dict[str, Outcome]:
@@ -193,7 +193,7 @@ async def try_all(options: argparse.Namespace, clients: Sequence[Client]) -> dic
 
 
 def judge(options: argparse.Namespace, clients: Sequence[Client], outcomes: dict[str, Outcome]) -> int:
-    """Print how each client did, compare it with the kept results or keep it, and return the exit code."""
+    """Print each client's result, compare it with the stored one or store it, and return the exit code."""
     kept = results.load(options.results)
     failed = False
     for client in clients:
@@ -201,8 +201,8 @@ def judge(options: argparse.Namespace, clients: Sequence[Client], outcomes: dict
         title = f"{client.shown} {client.version}"
         if not outcome.ran:
             before = kept.get(client.name)
-            told = f"its row in the README is from {before['date']}" if before else "the README says so"
-            print(f"----  {title}: NOT RUN: {outcome.reason} ({told})", flush=True)
+            note = f"its row in the README is from {before['date']}" if before else "as in the README"
+            print(f"----  {title}: NOT RUN: {outcome.reason} ({note})", flush=True)
             continue
         if outcome.passed and options.write:
             kept[client.name] = outcome.record(client.version, datetime.now(UTC).date().isoformat())
@@ -230,12 +230,12 @@ def summary(clients: Sequence[Client], outcomes: dict[str, Outcome], *, failed: 
     ran = [client for client in clients if outcomes[client.name].ran]
     passed = [client for client in ran if outcomes[client.name].passed]
     missing = [client.name for client in clients if client not in ran]
-    told = f"clients{' FAILED' if failed else ''}: {len(passed)} of {len(ran)} passed"
-    return f"{told}; {len(missing)} NOT RUN: {', '.join(missing)}" if missing else f"{told}, none left out"
+    text = f"clients{' FAILED' if failed else ''}: {len(passed)} of {len(ran)} passed"
+    return f"{text}; {len(missing)} NOT RUN: {', '.join(missing)}" if missing else f"{text}, none left out"
 
 
 def absolute(path: str) -> Path:
-    """Drivers run in folders of their own."""
+    """Return an absolute path, because drivers run in other folders."""
     return Path(path).absolute()
 
 
@@ -243,12 +243,14 @@ def main(arguments: Sequence[str], table: Sequence[Client] = CLIENTS) -> int:
     parser = argparse.ArgumentParser(prog="scripts/conformance --clients")
     for program in ("node", "skillwire"):
         parser.add_argument(f"--{program}", type=absolute, required=True)
-    parser.add_argument("--inspector", type=absolute, help="the folder that the Inspector is installed in")
+    parser.add_argument("--inspector", type=absolute, help="the folder where the Inspector is installed")
     parser.add_argument("--cache", type=absolute, default=results.README.parent / ".cache/clients")
     parser.add_argument("--results", type=absolute, default=results.KEPT)
     parser.add_argument("--readme", type=absolute, default=results.README)
     parser.add_argument("--only", action="append", choices=[client.name for client in table], metavar="NAME")
-    parser.add_argument("--write", action="store_true", help="keep the results, and write the README's table")
+    parser.add_argument(
+        "--write", action="store_true", help="store the results, and write the README's table"
+    )
     options = parser.parse_args(arguments)
     options.table = table
     clients = [client for client in table if not options.only or client.name in options.only]
@@ -258,7 +260,7 @@ def main(arguments: Sequence[str], table: Sequence[Client] = CLIENTS) -> int:
 async def interruptible(options: argparse.Namespace, clients: Sequence[Client]) -> dict[str, Outcome]:
     task = asyncio.current_task()
     assert task
-    # As with Ctrl-C: everything that was started is ended before we are.
+    # As with Ctrl-C: end every started process first.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await try_all(options, clients)
 
@@ -267,6 +269,6 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except* (ServerError, TimeoutError) as problems:
-        sys.exit(f"clients FAILED: {problems.exceptions[0] or 'a server did not say where it listens'}")
+        sys.exit(f"clients FAILED: {problems.exceptions[0] or 'a server did not print its address'}")
     except* (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit("clients: interrupted")

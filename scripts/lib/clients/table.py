@@ -1,7 +1,7 @@
-"""The real clients that are tried: versions, what to install, known faults. All pins are here,
-except those of scripts/lib/judges.sh.
+"""The real clients to test: versions, what to install, known faults.
 
-To add one: an entry here, a driver in `drivers/`, then `scripts/conformance --clients --only NAME --write`.
+All versions are pinned here, except those in scripts/lib/judges.sh. To add a client, write an entry here and
+a driver in `drivers/`, then run `scripts/conformance --clients --only NAME --write`.
 """
 
 import re
@@ -14,7 +14,7 @@ ANY_PYTHON = ("3.13", "3.12", "3.11")
 
 
 def pinned(variable: str) -> str:
-    """Return a version that scripts/lib/judges.sh pins, because it installs that program."""
+    """Return a version pinned in scripts/lib/judges.sh, for a program that it installs."""
     judges = (Path(__file__).parents[1] / "judges.sh").read_text("utf-8")
     found = re.search(rf"^{variable}=(\S+)$", judges, re.MULTILINE)
     assert found, f"{variable} is not in judges.sh"
@@ -23,30 +23,30 @@ def pinned(variable: str) -> str:
 
 @dataclass(frozen=True)
 class Client:
-    """A client, how to install it, and what is known to fail in it."""
+    """A client, how to install it, and its known faults."""
 
     name: str
     shown: str  # in the README
     version: str  # what the driver must report
     driver: str
-    """A file of drivers/. `.mjs` runs in Node; `.py` in the client's Python, or else that of .venv."""
+    """A file in drivers/. `.mjs` runs in Node; `.py` in the client's Python, or else that of .venv."""
     npm: Mapping[str, str] = field(default_factory=dict[str, str])
     """npm packages and their versions."""
     overrides: Mapping[str, str] = field(default_factory=dict[str, str])
     """npm's overrides: versions of packages that the client depends on."""
     pip: Sequence[str] = ()
-    """Requirements, as pip takes them."""
+    """Requirements for pip."""
     pythons: Sequence[str] = ANY_PYTHON
-    """With `pip`: the acceptable versions of Python, best first."""
+    """Versions of Python for `pip`, best first."""
     provided: str = ""
-    """The option of run.py with the client's folder, if scripts/lib/judges.sh installs it."""
+    """The option of run.py that has the client's folder, if scripts/lib/judges.sh installs it."""
     serve: Sequence[str] = ()
     """Options of `skillwire serve` that the client needs."""
     transports: Sequence[str] = ("stdio", "http")
     """One run of the driver for each: stdio, http, site."""
     patience: float = 120  # seconds for one run of the driver
     known: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The client's own faults: name of a check -> a sentence for the README. Such a check has to fail."""
+    """The client's own faults: name of a check -> a sentence for the README. The check must fail."""
 
 
 JAVASCRIPT: Sequence[Client] = (
@@ -79,7 +79,7 @@ JAVASCRIPT: Sequence[Client] = (
         version="0.2.6",
         driver="mcpc.py",
         npm={"@apify/mcpc": "0.2.6"},
-        overrides={"viem": "2.46.3"},  # the newest asks for a version of `ox` that the registry does not have
+        overrides={"viem": "2.46.3"},  # the newest requires a version of `ox` that is not in the registry
     ),
 )
 
@@ -99,7 +99,7 @@ PYTHON: Sequence[Client] = (
         shown="FastMCP (`fastmcp-slim`)",
         version="4.2.0",
         driver="fastmcp_client.py",
-        # Its client reads whole skills with PyYAML, which its own requirements lack.
+        # Its client needs PyYAML to read whole skills, but does not require it.
         pip=("fastmcp-slim[client]==4.2.0", "PyYAML>=6", MCP),
         known={
             f"{protocol} read whole skills with ambiguous YAML": YAML_1_1

@@ -1,4 +1,4 @@
-// For drivers in JavaScript: loads the client from its environment, keeps the checks, and prints the report.
+// For drivers in JavaScript: load the client from its environment, collect the checks, print the report.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ export const require = createRequire(join(target.environment, 'package.json'));
 const checks = [];
 const supports = [];
 
-/** Run one check: it passes unless it throws. What it returns is the detail. */
+/** Run one check. It passes unless it throws. Its return value is the detail. */
 export async function check(name, body) {
     try {
         checks.push({ name, ok: true, detail: String((await body()) ?? '') });
@@ -20,23 +20,23 @@ export async function check(name, body) {
     }
 }
 
-/** Say in a word what the client can do and was checked for; it goes into the README. */
+/** Name what was checked, for the README. */
 export const support = (...words) => supports.push(...words.filter(word => !supports.includes(word)));
 
 export function same(actual, expected, what) {
-    const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
-    if (got !== wanted) throw new Error(`${what}: got ${got}, expected ${wanted}`);
+    const [got, due] = [JSON.stringify(actual), JSON.stringify(expected)];
+    if (got !== due) throw new Error(`${what}: got ${got}, expected ${due}`);
 }
 
 export const sha256 = bytes => createHash('sha256').update(bytes).digest('hex');
 
 export const byUri = skills => skills.map(skill => skill.uri).sort();
 
-/** The version of a package in the client's environment, whether or not it exports its package.json. */
+/** Return the version of a package in the client's environment, even if it does not export package.json. */
 export const installed = name =>
     JSON.parse(readFileSync(join(target.environment, 'node_modules', name, 'package.json'), 'utf8')).version;
 
-/** What `skills/list` must have: the conforming skills, ambiguous YAML included. */
+/** The skills that `skills/list` must return: the conforming ones, also those with ambiguous YAML. */
 export const listed = [...target.expected.skills, ...target.expected.ambiguous];
 
 export function report(version) {

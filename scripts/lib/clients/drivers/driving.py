@@ -1,4 +1,4 @@
-"""For drivers in Python: reads the target, keeps the checks, and prints the report. Standard library only."""
+"""For drivers in Python: read the target, collect the checks, print the report. Standard library only."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Target:
-    """What run.py says about the server and the environment. See its docstring."""
+    """The server and the environment to use, from run.py. See its docstring."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.client: str = values["client"]
@@ -36,12 +36,12 @@ class Target:
 
     @property
     def listed(self) -> list[dict[str, Any]]:
-        """What `skills/list` must have: the conforming skills, also those with ambiguous YAML."""
+        """The skills that `skills/list` must return: the conforming ones, also those with ambiguous YAML."""
         return [*self.skills, *self.ambiguous]
 
     @property
     def served(self) -> list[dict[str, Any]]:
-        """What resources, tools and prompts must have: every skill."""
+        """The skills that resources, tools and prompts must offer: all of them."""
         return [*self.listed, *self.nonconforming]
 
     def skill(self, path: str) -> dict[str, Any]:
@@ -58,10 +58,10 @@ class Report:
 
     @asynccontextmanager
     async def check(self, name: str) -> AsyncGenerator[None]:
-        """A check passes unless its body raises."""
+        """Record one check. It passes unless the body raises."""
         try:
             yield
-        except Exception as problem:  # noqa: BLE001 - whatever the client raises is its answer
+        except Exception as problem:  # noqa: BLE001 - any exception of the client is a failed check
             detail = "".join(traceback.format_exception_only(problem)).strip()
             if isinstance(problem, ExceptionGroup):
                 detail = f"{detail}: {problem.exceptions[0]!r}"
@@ -70,24 +70,24 @@ class Report:
             self.checks.append({"name": name, "ok": True, "detail": ""})
 
     def support(self, *words: str) -> None:
-        """Say in a word what the client can do and was checked for; it goes into the README."""
+        """Name what was checked, for the README."""
         self.supports += [word for word in words if word not in self.supports]
 
 
 def drive(
     body: Callable[[Target, Report], Coroutine[Any, Any, None]], version: Callable[[Target], str]
 ) -> None:
-    """Run a driver: `body` makes the checks, `version` asks the client for its own version."""
+    """Run a driver: `body` makes the checks, `version` returns the client's version."""
     target = Target(json.loads(Path(sys.argv[1]).read_text("utf-8")))
     report = Report(target)
-    signal.signal(signal.SIGTERM, _end)  # run.py ends us: clean up
+    signal.signal(signal.SIGTERM, _end)  # clean up when run.py stops the driver
     asyncio.run(body(target, report))
-    told = {"client": target.client, "version": version(target), "checks": report.checks}
-    print(json.dumps({**told, "supports": report.supports}), flush=True)
+    result = {"client": target.client, "version": version(target), "checks": report.checks}
+    print(json.dumps({**result, "supports": report.supports}), flush=True)
 
 
 def npm_version(package: str) -> Callable[[Target], str]:
-    """Return the version of an npm package in the client's environment."""
+    """Return a function that reads the version of an npm package in the client's environment."""
 
     def read(target: Target) -> str:
         path = target.environment / "node_modules" / package / "package.json"
@@ -97,7 +97,7 @@ def npm_version(package: str) -> Callable[[Target], str]:
 
 
 def program(*command: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run a program of the client. run.py ends the driver, and with it the program, when the time is up."""
+    """Run a program of the client. It has no time limit of its own: run.py ends the whole process group."""
     return subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
@@ -116,9 +116,9 @@ def contains(actual: Iterable[str], expected: Iterable[str], what: str) -> None:
 
 
 def has(answer: object, text: str) -> None:
-    """Look for a text anywhere in an answer of the server."""
-    if text not in (told := json.dumps(answer, ensure_ascii=False)):
-        raise AssertionError(f"{text!r} is not in {told[:500]}")
+    """Check that an answer of the server contains a text."""
+    if text not in (shown := json.dumps(answer, ensure_ascii=False)):
+        raise AssertionError(f"{text!r} is not in {shown[:500]}")
 
 
 def sha256(data: bytes) -> str:
@@ -126,5 +126,5 @@ def sha256(data: bytes) -> str:
 
 
 def same_bytes(data: bytes, file: Mapping[str, Any]) -> None:
-    """Compare what was read with the fixture's file."""
+    """Check that data has the size and digest of the fixture's file."""
     same((len(data), sha256(data)), (file["size"], file["sha256"]), f"size and digest of {file['uri']}")

@@ -1,4 +1,4 @@
-"""fast-agent: its registry of skills over MCP, which installs them, and what an agent has of a server."""
+"""fast-agent: its skill registry, which installs skills over MCP, and an agent that uses a server."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from fast_agent.skills.mcp_source import McpSkillSource
 from plainly import Content, check_plainly
 
 SERVER = "skills"
-SOURCE = ".skill-source.json"  # fast-agent adds it to what it installs
+SOURCE = ".skill-source.json"  # fast-agent adds this file to each installed skill
 
 
 class Plain:
@@ -87,7 +87,7 @@ async def check_registry(agent: Any, target: Target, report: Report) -> None:
 
 
 def same_install(folder: Path, skill: Mapping[str, Any], document: bytes) -> None:
-    """Compare an installed skill. fast-agent removes `allowed-tools`, which a server shall not decide."""
+    """Check an installed skill. fast-agent removes `allowed-tools`, because a server may not grant tools."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     same(sorted(found), sorted([*skill["files"], SOURCE]), f"files of {skill['path']}")
     for path, file in skill["files"].items():
@@ -99,7 +99,7 @@ def same_install(folder: Path, skill: Mapping[str, Any], document: bytes) -> Non
 
 
 def configuration(target: Target) -> Path:
-    """Write fast-agent's configuration file. What is JSON is also YAML."""
+    """Write fast-agent's configuration file as JSON, which is valid YAML."""
     if target.transport == "http":
         server: dict[str, Any] = {"transport": "http", "url": target.url}
     else:

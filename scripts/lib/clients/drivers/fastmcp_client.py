@@ -18,7 +18,7 @@ from fastmcp.skills import SkillsClientExtension
 from fastmcp.utilities.skills import download_skill, get_skill_manifest, list_skills, sync_skills
 from plainly import Content, check_plainly
 
-warnings.simplefilter("ignore", DeprecationWarning)  # 4.2 deprecates the utilities. They still have to work.
+warnings.simplefilter("ignore", DeprecationWarning)  # 4.2 deprecates the utilities, but they must still work
 ERAS = {"2026-07-28": "auto", "2025-11-25": "legacy"}
 
 

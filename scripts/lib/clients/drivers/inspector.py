@@ -1,4 +1,4 @@
-"""The MCP Inspector's command line: strict verification of every skill, in both eras of the protocol."""
+"""The MCP Inspector's command line: strict verification of every skill, on both protocol versions."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def ask(target: Target, era: str, *method: str) -> list[dict[str, Any]]:
 
 
 def verified(reports: list[dict[str, Any]], skills: list[dict[str, Any]]) -> None:
-    """Compare the Inspector's verdicts with what is served."""
+    """Check that the Inspector verified exactly the served files."""
     wanted = {skill["uri"]: skill for skill in skills}
     same(sorted(each["uri"] for each in reports), sorted(wanted), "verified skills")
     for each in reports:

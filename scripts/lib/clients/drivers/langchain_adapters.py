@@ -1,4 +1,4 @@
-"""LangChain's MCP adapters: tools, resources and prompts as LangChain's objects. Prompts have to be text."""
+"""LangChain's MCP adapters: tools, resources and prompts as LangChain objects. Prompts must be text."""
 
 import base64
 from collections.abc import Mapping, Sequence

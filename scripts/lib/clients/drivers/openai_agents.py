@@ -58,7 +58,7 @@ class Plain:
 
 
 class Scripted(Model):
-    """A model that calls one tool, and keeps what it gets."""
+    """A model that calls one tool and stores the result."""
 
     def __init__(self, tool: str, arguments: Mapping[str, str]) -> None:
         self._call = ResponseFunctionToolCall(
@@ -85,7 +85,7 @@ class Scripted(Model):
 
 
 async def output_of(server: MCPServer, tool: str, arguments: Mapping[str, str]) -> Any:
-    """Return what an agent's model gets from a tool."""
+    """Return the result of a tool as an agent's model receives it."""
     model = Scripted(tool, arguments)
     agent = Agent("reader", model=model, mcp_servers=[server])
     result = await Runner.run(agent, "Go.", run_config=RunConfig(tracing_disabled=True))
@@ -94,7 +94,7 @@ async def output_of(server: MCPServer, tool: str, arguments: Mapping[str, str]) 
 
 
 def content_of(block: Any) -> str | bytes:
-    """Return a block as it was sent. The SDK passes on embedded resources as JSON."""
+    """Return a block as the server sent it. The SDK passes embedded resources on as JSON."""
     text = block if isinstance(block, str) else block["text"]
     try:
         sent = json.loads(text)

@@ -1,6 +1,6 @@
-"""What every client can do with skills, with or without the Skills extension: tools, resources and prompts.
+"""Checks for every client, also without the Skills extension: tools, resources and prompts.
 
-A driver says how its client does each of these things; the checks are the same for all.
+A driver implements `PlainClient` for its client. The checks are the same for all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from driving import Report, Target, contains, same, same_bytes
 
 TOOLS = ("load-skill", "skill-resource")
 Content = Sequence[object]
-"""A text is `str`, what is not text is `bytes`, and whatever else a client makes of a block is not right."""
+"""One item per block: `str` for text, `bytes` for other data. Anything else fails the check."""
 
 
 class PlainClient(Protocol):
     """A connected client."""
 
     async def tools(self) -> Mapping[str, str]:
-        """Return the description of each tool by its name, in the order of the list."""
+        """Return the description of each tool by its name, in listed order."""
         ...
 
     async def call(self, tool: str, arguments: Mapping[str, str]) -> Content:
@@ -40,7 +40,7 @@ class PlainClient(Protocol):
         ...
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        """Return the text of a prompt, which is that of one embedded resource or of one message."""
+        """Return the text of a prompt: that of one embedded resource or of one message."""
         ...
 
 
@@ -129,7 +129,7 @@ def inside(skill: Mapping[str, Any], folder: str) -> dict[str, Any]:
 
 
 def same_files(content: Content, files: Mapping[str, Any]) -> None:
-    """Compare what a model gets of a folder: each file begins with its path, and has the right bytes."""
+    """Check what a model gets for a folder: each file has its path in a first line, and the right bytes."""
     found: dict[str, bytes] = {}
     path = ""
     for block in content:

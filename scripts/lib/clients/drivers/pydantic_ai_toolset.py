@@ -62,7 +62,7 @@ def toolset(target: Target) -> MCPToolset[Any]:
 
 
 async def check_agent(target: Target, report: Report) -> None:
-    """An agent whose model calls one tool sees the skill and the server's instructions."""
+    """Check that an agent's model gets the loaded skill and the server's instructions."""
     instructions: list[str] = []
 
     def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

@@ -1,4 +1,4 @@
-// The official TypeScript SDK's client and its SkillsClient, in both eras of the protocol.
+// The official TypeScript SDK's client and its SkillsClient, on both protocol versions.
 
 import { byUri, check, installed, listed, report, require, same, sha256, support, target } from './driving.mjs';
 
@@ -7,7 +7,7 @@ const { StdioClientTransport } = require('@modelcontextprotocol/client/stdio');
 const { SkillsClient } = require('@modelcontextprotocol/client/ext/skills');
 
 const { expected } = target;
-// The SDK offers three ways to agree on a version. `auto` probes first, as hosts do that talk to both eras.
+// The SDK offers three ways to agree on a version. `auto` probes first, as hosts do that support both.
 const ERAS = { '2026-07-28': { pin: '2026-07-28' }, '2025-11-25': 'legacy' };
 
 function transport() {

@@ -1,4 +1,4 @@
-"""vercel's `skills`: adds all skills of a running server, or of a published site, to a project."""
+"""Vercel's `skills`: add all skills of a running server or a published site to a project."""
 
 import stat
 from pathlib import Path
