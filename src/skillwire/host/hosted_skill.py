@@ -13,7 +13,7 @@ from skillwire.errors import InvalidValueError, VerificationError
 from skillwire.frontmatter.rules import parse_tools
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import ListedSkill, RemoteDelivery, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import DeliveryClaim, FileClaim, ListedSkill, SkillClaim
 from skillwire.safe_text import quoted, strip_invisible
 
 Identity: TypeAlias = tuple[str, str]
@@ -46,7 +46,7 @@ class HostedSkill:
     """One skill of one place, at one moment: its record, and the name it goes by in a host."""
 
     record: SkillRecord
-    claim: RemoteSkill | None = None
+    claim: SkillClaim | None = None
     """What its server listed, which every read is compared with. None for one of the person's own."""
     handle: str = ""
     """What people and models call it, and no other."""
@@ -109,26 +109,26 @@ class HostedSkill:
         return quoted(self.handle or f"{self.label}:{self.path}")
 
     @property
-    def files(self) -> tuple[RemoteFile, ...] | None:
+    def files(self) -> tuple[FileClaim, ...] | None:
         """Its files, by the URIs that its place gives them. None where they show when they are read."""
         if self.claim is not None:
             return self.claim.files
         record, listed = self.record, [file for file in self.record.files if isinstance(file, SkillFile)]
-        found = tuple(RemoteFile(record.uri_of(file.path), file.digest, file.size) for file in listed)
+        found = tuple(FileClaim(record.uri_of(file.path), file.digest, file.size) for file in listed)
         return None if record.dynamic else found
 
     @property
-    def main(self) -> RemoteFile | None:
+    def main(self) -> FileClaim | None:
         """Its `SKILL.md`, if that is promised."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
     @property
-    def deliveries(self) -> tuple[RemoteDelivery, ...]:
+    def deliveries(self) -> tuple[DeliveryClaim, ...]:
         """Where its files are, in dialects that do not list them."""
         return () if self.claim is None else self.claim.deliveries
 
     @property
-    def claimed(self) -> RemoteSkill:
+    def claimed(self) -> SkillClaim:
         """What its server listed. Only a server's skill has it."""
         assert self.claim is not None, "nobody claims anything of an own skill"
         return self.claim
@@ -167,7 +167,7 @@ def canonical_uri(uri: str) -> str:
     return fold_path(posixpath.normpath(unquote(uri)))
 
 
-def listed_file(skill: ListedSkill, path: str) -> RemoteFile | None:
+def listed_file(skill: ListedSkill, path: str) -> FileClaim | None:
     """Return the file of the entry that a reference means, spelled as in a document or as in a URI (H14)."""
     files = {file.uri: file for file in skill.files or ()}
     if path in files:
@@ -177,7 +177,7 @@ def listed_file(skill: ListedSkill, path: str) -> RemoteFile | None:
     return paths.get(wanted) or paths.get(unquote(wanted))
 
 
-def files_below(skill: ListedSkill, path: str) -> list[RemoteFile]:
+def files_below(skill: ListedSkill, path: str) -> list[FileClaim]:
     """Return the files of the entry that are in a folder, however deep."""
     wanted = unquote(normalize_path(path))
     below = f"{wanted}/" if wanted else ""

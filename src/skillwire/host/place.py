@@ -16,7 +16,7 @@ from skillwire.host.servers.records import hosted_record
 from skillwire.host.servers.source import ServerSource
 from skillwire.library.library import Library
 from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.sources.base import Source
 
 
@@ -146,7 +146,7 @@ class ServerPlace(Place):
     async def children(self, uri: str) -> "list[str]":
         return [str(child["uri"]) for child in await self._transport.read_directory(uri)]
 
-    def _hosted(self, claims: "list[RemoteSkill]") -> "list[HostedSkill]":
+    def _hosted(self, claims: "list[SkillClaim]") -> "list[HostedSkill]":
         return [HostedSkill(hosted_record(self.label, claim), claim) for claim in claims]
 
 

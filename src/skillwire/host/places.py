@@ -18,7 +18,7 @@ from skillwire.host.place import Found, Place, place_of
 from skillwire.host.registry import Registry
 from skillwire.host.store.approvals import ApprovalStatus, content_key
 from skillwire.protocol.messages import SKILLS_GET, SKILLS_LIST
-from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.protocol.remote import FileClaim, SkillClaim
 from skillwire.protocol.verify import file_faults
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Source
@@ -100,7 +100,7 @@ class Places:
         self._swap(self.registry.having(await self._judged(skill)))
         return self.registry.skill((label, uri))
 
-    def listed(self, label: str) -> list[RemoteSkill]:
+    def listed(self, label: str) -> list[SkillClaim]:
         """Return the skills of a server that its list has, in the order of the list."""
         return [
             each.claim
@@ -108,7 +108,7 @@ class Places:
             if each.label == label and each.claim is not None and each.identity not in self._looked_up
         ]
 
-    async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes:
+    async def content(self, skill: HostedSkill, file: FileClaim) -> bytes:
         """Return the bytes of a file if they are what the entry promises (H15). Raises `HostError`."""
         if (kept := await self._approval_store.cached(skill, file)) is not None:
             return kept

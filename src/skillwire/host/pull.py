@@ -15,7 +15,7 @@ from skillwire.core.problem import Rule
 from skillwire.errors import UsageError, VerificationError
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.verify import frontmatter_faults
 from skillwire.safe_text import quoted
 
@@ -23,7 +23,7 @@ from skillwire.safe_text import quoted
 class FileReader(Protocol):
     """Who reads files, and verifies them."""
 
-    async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes: ...
+    async def content(self, skill: HostedSkill, file: FileClaim) -> bytes: ...
 
 
 async def pull_skill(reader: FileReader, skill: HostedSkill, dest: Path) -> Path:
@@ -48,7 +48,7 @@ async def pull_skill(reader: FileReader, skill: HostedSkill, dest: Path) -> Path
             )
     contents: dict[str, bytes] = {}
 
-    async def read(file: RemoteFile) -> tuple[str, bytes]:
+    async def read(file: FileClaim) -> tuple[str, bytes]:
         return paths[file.uri], await reader.content(skill, file)
 
     sized = all(file.size is not None for file in files)

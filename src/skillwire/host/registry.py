@@ -10,7 +10,7 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import RequestError
 from skillwire.host.hosted_skill import HostedSkill, Identity, canonical_uri
 from skillwire.library.names import AmbiguousNameError, UnknownNameError, did_you_mean
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.safe_text import quoted, strip_invisible
 
 _SHOWN = 10
@@ -79,7 +79,7 @@ class Registry:
             return False
         return True
 
-    def file(self, identity: Identity) -> RemoteFile | None:
+    def file(self, identity: Identity) -> FileClaim | None:
         """Return what the entries of that place promise of a file, if any lists it, however spelled."""
         label, uri = identity
         place = canonical_uri(uri)

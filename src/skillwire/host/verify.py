@@ -20,11 +20,11 @@ from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
 from skillwire.protocol.remote import (
+    DeliveryClaim,
     Dialect,
+    FileClaim,
     Integrity,
-    RemoteDelivery,
-    RemoteFile,
-    RemoteSkill,
+    SkillClaim,
     is_object,
     is_uri_text,
 )
@@ -148,7 +148,7 @@ async def verify_server(
 
 
 async def _verify_all(
-    client: SkillsClient | DraftsClient, skills: Sequence[RemoteSkill], report: Report, *, listed: bool = True
+    client: SkillsClient | DraftsClient, skills: Sequence[SkillClaim], report: Report, *, listed: bool = True
 ) -> None:
     request_slots, unsized_slots = (
         anyio.Semaphore(MAX_CONCURRENT_READS),
@@ -164,14 +164,14 @@ async def _verify_all(
             skill.add_to_report()
 
 
-async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[RemoteSkill]:
+async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[SkillClaim]:
     """Return the skills that are resources, but not listed: a server may serve more than it lists (S11, S13).
 
     Only the entry of a skill shows that a resource is one (H4).
     """
-    skills = list[RemoteSkill]()
+    skills = list[SkillClaim]()
 
-    async def get(uri: str) -> RemoteSkill | Problem | None:
+    async def get(uri: str) -> SkillClaim | Problem | None:
         try:
             return await client.get(uri)
         except VerificationError as error:
@@ -179,7 +179,7 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
         except MCPError:
             return None  # a resource, but not a skill
 
-    def take(found: RemoteSkill | Problem | None) -> None:
+    def take(found: SkillClaim | Problem | None) -> None:
         if isinstance(found, Problem):
             report.note(found)
         elif found is not None:
@@ -225,7 +225,7 @@ class _SkillVerifier:
     def __init__(
         self,
         client: SkillsClient | DraftsClient,
-        skill: RemoteSkill,
+        skill: SkillClaim,
         report: Report,
         request_slots: anyio.Semaphore,
         unsized_slots: anyio.Semaphore,
@@ -284,7 +284,7 @@ class _SkillVerifier:
         except MCPError as error:
             self._findings.append(refusal(uri, error))
 
-    async def _unpack(self, archive: RemoteDelivery) -> None:
+    async def _unpack(self, archive: DeliveryClaim) -> None:
         assert isinstance(self._client, DraftsClient)
         try:
             async with self._unsized_slots, self._request_slots:
@@ -297,10 +297,10 @@ class _SkillVerifier:
             self._own.files += len(files)
             self._own.size += sum(map(len, files.values()))
 
-    async def _read_file(self, file: RemoteFile) -> tuple[RemoteFile, _ReadResult]:
+    async def _read_file(self, file: FileClaim) -> tuple[FileClaim, _ReadResult]:
         return file, await self._read(file.uri, file)
 
-    def _take_file(self, came: tuple[RemoteFile, _ReadResult]) -> None:
+    def _take_file(self, came: tuple[FileClaim, _ReadResult]) -> None:
         file, read = came
         if file.uri == self._skill.uri:
             self._take_document(read)
@@ -317,7 +317,7 @@ class _SkillVerifier:
         self._own.files += read.good
         self._findings += read.findings
 
-    async def _read(self, uri: str, file: RemoteFile | None = None) -> _ReadResult:
+    async def _read(self, uri: str, file: FileClaim | None = None) -> _ReadResult:
         """Read a file, and return what is wrong with it."""
         size = None if file is None else file.size
         try:

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import Library, MemorySource, State
 from skillwire.host import Outcome, SkillsClient, verify_server
 from skillwire.host.dialects.client import ask
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.server import Channel, Freshness, skills_server
 from skillwire.server.response_cache import Question, ResponseCache
 from skillwire.server.serve_options import all_features
@@ -51,7 +51,7 @@ def upstream(mode: str = "auto") -> tuple[MemorySource, Wire]:
     return source, Wire(skills_server(Library([source])), mode)
 
 
-async def entry(wire: Wire, name: str) -> RemoteSkill:
+async def entry(wire: Wire, name: str) -> SkillClaim:
     """Return a skill as its server lists it now."""
     async with wire.link() as link:
         return await link.get(f"skill://{name}/SKILL.md")

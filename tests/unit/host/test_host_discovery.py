@@ -11,7 +11,7 @@ from skillwire import Host, ServerSource
 from skillwire.errors import ConflictError, InvalidValueError, UnavailableError, VerificationError
 from skillwire.host import State, Target
 from skillwire.host.dialects.client import Listing
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, open_host
 from tests.support.scripted import ScriptedServer, entry_of, files_of
@@ -33,7 +33,7 @@ class Slow:
         await anyio.sleep_forever()
         raise AssertionError
 
-    async def get(self, uri: str) -> RemoteSkill:
+    async def get(self, uri: str) -> SkillClaim:
         raise RuntimeError("\x1b[31mboom")
 
     async def read(self, uri: str, size: int | None = 1) -> bytes:

@@ -14,7 +14,7 @@ from skillwire.errors import (
     UntrustedContentError,
 )
 from skillwire.library import Change
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.translate import skill_entry
 from skillwire.server import skills_server
 from skillwire.sources import Limits, Rule, Severity
@@ -223,12 +223,12 @@ class Shelf:
     """A cache that remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[str, RemoteFile], bytes] = {}
+        self.held: dict[tuple[str, FileClaim], bytes] = {}
 
-    def get(self, label: str, file: RemoteFile) -> bytes | None:
+    def get(self, label: str, file: FileClaim) -> bytes | None:
         return self.held.get((label, file))
 
-    def put(self, label: str, file: RemoteFile, content: bytes) -> None:
+    def put(self, label: str, file: FileClaim, content: bytes) -> None:
         self.held[label, file] = content
 
 

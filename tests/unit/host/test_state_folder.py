@@ -18,10 +18,10 @@ from skillwire.errors import StateError
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.host.store.database import VERSION
 from skillwire.host.store.folder import require_separate
-from tests.support.remote_skills import FILES, remote_file, remote_skill
+from tests.support.skill_claims import FILES, file_claim, skill_claim
 
-SKILL = remote_skill()
-DOCUMENT = remote_file("skill://refunds/SKILL.md", FILES["SKILL.md"])
+SKILL = skill_claim()
+DOCUMENT = file_claim("skill://refunds/SKILL.md", FILES["SKILL.md"])
 posix = pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
 
 
@@ -29,7 +29,7 @@ def approve(folder: Path, *names: str) -> None:
     with State.open(folder) as state:
         state.bind("shop", "https://shop.example/mcp")
         for name in names or ("refunds",):
-            state.approvals.approve("shop", remote_skill(name=name))
+            state.approvals.approve("shop", skill_claim(name=name))
         state.cache.put("shop", DOCUMENT, FILES["SKILL.md"])
 
 
@@ -213,7 +213,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     approve(folder, *(f"skill-{number}" for number in range(5)))
     with State.open(folder) as state:
         state.bind("shop", "https://shop.example/mcp")
-        state.grants.grant("shop", remote_skill(name="skill-0"), ["Read"])
+        state.grants.grant("shop", skill_claim(name="skill-0"), ["Read"])
         state.approvals.revoke("shop", "skill://skill-4/SKILL.md")
     return folder / "state.db"
 
@@ -239,8 +239,8 @@ def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_ans
             raise
         with opened as state:
             state.bind("shop", "https://shop.example/mcp")
-            never = [remote_skill({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]
-            for skill in [*never, remote_skill(name="skill-4"), remote_skill(name="other")]:
+            never = [skill_claim({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]
+            for skill in [*never, skill_claim(name="skill-4"), skill_claim(name="other")]:
                 assert state.approvals.approval_status("shop", skill) is not ApprovalStatus.APPROVED
                 assert state.grants.granted("shop", skill) == frozenset()
             for approval in state.approvals.all():

@@ -7,11 +7,11 @@ import pytest
 from skillwire import State
 from skillwire.errors import StateError
 from skillwire.host.store.approvals import ApprovalStatus
-from tests.support.remote_skills import FILES, URI, remote_file, remote_skill
+from tests.support.skill_claims import FILES, URI, file_claim, skill_claim
 
-SKILL = remote_skill()
+SKILL = skill_claim()
 CONTENT = FILES["SKILL.md"]
-MAIN = remote_file(SKILL.uri, CONTENT)
+MAIN = file_claim(SKILL.uri, CONTENT)
 SHOP = "https://shop.example/mcp"
 EVIL = "https://evil.example/mcp"
 

@@ -17,7 +17,7 @@ from skillwire.core.json_text import json_equal
 from skillwire.errors import VerificationError
 from skillwire.host import Outcome, Report, SkillsClient, verify_server
 from skillwire.host.dialects.client import MAX_PAGES
-from skillwire.protocol.remote import RemoteSkill, parse_entry
+from skillwire.protocol.remote import SkillClaim, parse_entry
 from skillwire.sources import Rule
 from tests.support.clients import ERAS
 from tests.support.peers import skillwire
@@ -229,7 +229,7 @@ async def test_a_bad_entry_is_found_and_hides_no_good_one(entry: Any, fault: Rul
 @pytest.mark.rule("H8")
 async def test_limits_are_inclusive() -> None:
     assert isinstance(
-        parse_entry(with_file(size=16 * 1024 * 1024 - sum(map(len, GOOD.values())))), RemoteSkill
+        parse_entry(with_file(size=16 * 1024 * 1024 - sum(map(len, GOOD.values())))), SkillClaim
     )
 
 
@@ -279,7 +279,7 @@ async def test_a_budget_bounds_what_is_read_of_one_server() -> None:
 )
 def test_no_entry_makes_the_parser_stumble(entry: Any) -> None:
     parsed = parse_entry(entry)
-    assert isinstance(parsed, RemoteSkill) or parsed
+    assert isinstance(parsed, SkillClaim) or parsed
 
 
 def test_numbers_are_equal_however_they_are_written_and_never_booleans() -> None:

@@ -11,7 +11,7 @@ from skillwire.errors import StateError
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.store.approvals import Approval, ApprovalStatus, content_key
 from skillwire.host.store.state import State
-from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.protocol.remote import FileClaim, SkillClaim
 
 _WHY = {
     ApprovalStatus.UNKNOWN: "nobody approved it",
@@ -73,7 +73,7 @@ class ApprovalStore:
         every = await run_sync(self._state.approvals.all)
         return frozenset(each for each in every if each.label == label)
 
-    async def approved(self, skill: HostedSkill) -> RemoteSkill | None:
+    async def approved(self, skill: HostedSkill) -> SkillClaim | None:
         """Return the version that was approved last, if one was."""
         if (state := self._of(skill)) is None:
             return None
@@ -104,7 +104,7 @@ class ApprovalStore:
             return frozenset()
         return await run_sync(state.grants.granted, skill.label, skill.claimed)
 
-    async def cached(self, skill: HostedSkill, file: RemoteFile) -> bytes | None:
+    async def cached(self, skill: HostedSkill, file: FileClaim) -> bytes | None:
         """Return a file that was fetched before, if it still is what the entry promises (H24)."""
         if (state := self._of(skill)) is None:
             return None
@@ -112,7 +112,7 @@ class ApprovalStore:
             return await run_sync(state.cache.get, skill.label, file)
         return None
 
-    async def cache(self, skill: HostedSkill, file: RemoteFile, content: bytes) -> None:
+    async def cache(self, skill: HostedSkill, file: FileClaim, content: bytes) -> None:
         if (state := self._of(skill)) is not None:
             with suppress(StateError):  # then it is fetched again
                 await run_sync(state.cache.put, skill.label, file, content)

@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillwire.errors import UnavailableError
 from skillwire.host.connections.connect import reason
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.safe_text import quoted
 
 _MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
@@ -46,7 +46,7 @@ class Listener:
         """Listen from now on."""
         self._wanted.set()
 
-    def attend(self, skills: Iterable[RemoteSkill]) -> None:
+    def attend(self, skills: Iterable[SkillClaim]) -> None:
         """Hear of what is in these skills, too: a server tells of lists by itself, of contents when asked.
 
         The folder of a skill stands for all its files where a server knows that, `SKILL.md` elsewhere.

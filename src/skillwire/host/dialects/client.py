@@ -32,7 +32,7 @@ from skillwire.protocol.messages import (
     find_declared_settings,
     reads_directories,
 )
-from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
+from skillwire.protocol.remote import Dialect, SkillClaim, parse_entry
 from skillwire.safe_text import quoted
 
 MAX_PAGES = 1000
@@ -81,16 +81,16 @@ async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
 class Listing:
     """What a list held: the good entries, every fault, and whether it was followed to its end."""
 
-    skills: list[RemoteSkill] = field(default_factory=list[RemoteSkill])
+    skills: list[SkillClaim] = field(default_factory=list[SkillClaim])
     findings: Findings = field(default_factory=Findings)
     complete: bool = True
     dialect: Dialect | None = None
     """What the server spoke; None if it told of no skill in any that was tried."""
     _seen: set[str] = field(default_factory=set[str], repr=False)
 
-    def take(self, parsed: "RemoteSkill | list[Problem]") -> None:
+    def take(self, parsed: "SkillClaim | list[Problem]") -> None:
         """Add a skill that is not there yet, or why there is none."""
-        if not isinstance(parsed, RemoteSkill):
+        if not isinstance(parsed, SkillClaim):
             self.findings.add(*parsed)
         elif parsed.uri in self._seen:
             self.findings.add(server_problem(parsed.uri, Rule.ENTRY_TWICE, "it is listed twice"))
@@ -177,11 +177,11 @@ class SkillsClient:
         """Yield each entry of `resources/list` as it came; `listing` is told why there are no more."""
         return self._entries(RESOURCES_LIST, "resources", {}, listing)
 
-    async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> RemoteSkill:
+    async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> SkillClaim:
         """Return the skill at `uri`, listed or not (H3). Raises `VerificationError` or `MCPError`."""
         result = await self._ask(SKILLS_GET, {"uri": uri}, uri)
         parsed = parse_entry(result.get("skill"), self.limits, dialect)
-        if not isinstance(parsed, RemoteSkill):
+        if not isinstance(parsed, SkillClaim):
             raise VerificationError("", parsed[0])
         if parsed.uri != uri:
             told = f"asked for it, the server answered with {quoted(parsed.uri)}"

@@ -20,7 +20,7 @@ from skillwire.protocol.drafts import INDEX_URI
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.legacy import ListedResources, read_manifest
 from skillwire.protocol.messages import EXTENSION, MANIFEST, RESOURCES_LIST, SKILLS_LIST
-from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteSkill, parse_entry
+from skillwire.protocol.remote import DeliveryClaim, Dialect, SkillClaim, parse_entry
 from skillwire.protocol.verify import delivery_faults, relative_path, unpack_skill
 
 _INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
@@ -36,7 +36,7 @@ class RetrievedBytes:
         self._limits = limits
         self._sizes: dict[str, dict[str, int]] = {}
 
-    def count(self, skill: RemoteSkill, uri: str, size: int) -> None:
+    def count(self, skill: SkillClaim, uri: str, size: int) -> None:
         """Count a file. Raises `VerificationError` if the skill turns out to be too large."""
         sizes = self._sizes.setdefault(skill.uri, {})
         total = sum(sizes.values()) - sizes.get(uri, 0) + size
@@ -151,7 +151,7 @@ class _Search:
         listing = Listing(dialect=Dialect.MANIFEST)
         resources = await self._listed(listing)
 
-        async def read(uri: str) -> RemoteSkill | list[Problem]:
+        async def read(uri: str) -> SkillClaim | list[Problem]:
             told = resources.known_frontmatter(uri.removesuffix(MANIFEST) + SKILL_FILE)
             try:
                 content = await self._client.read(uri, max_bytes=_MANIFEST)
@@ -224,9 +224,9 @@ class DraftsClient:
         self.dialect: Dialect | None = None
         """What the server spoke when it was last asked for its skills."""
         self._discovered, self._discovery_lock = False, anyio.Lock()
-        self._skills: dict[str, RemoteSkill] = {}
+        self._skills: dict[str, SkillClaim] = {}
         self._retrieved = RetrievedBytes(client.limits)
-        self._unpacked: tuple[RemoteDelivery, dict[str, bytes]] | None = None
+        self._unpacked: tuple[DeliveryClaim, dict[str, bytes]] | None = None
         """The last archive, because one read is seldom alone. Kept only where its digest is known."""
 
     @property
@@ -251,7 +251,7 @@ class DraftsClient:
         self._retrieved = RetrievedBytes(self.limits)
         return listing
 
-    async def get(self, uri: str) -> RemoteSkill:
+    async def get(self, uri: str) -> SkillClaim:
         """Return the skill at `uri` as the server tells of it now. Raises `VerificationError` or `MCPError`.
 
         Dialects without `skills/get` have no skill that is not listed.
@@ -287,7 +287,7 @@ class DraftsClient:
         """Return the direct children of a folder. Raises `VerificationError` or `MCPError`."""
         return await self.client.read_directory(uri)
 
-    async def unpack(self, skill: RemoteSkill, archive: RemoteDelivery) -> dict[str, bytes]:
+    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> dict[str, bytes]:
         """Return all files of a skill by their paths. Raises `VerificationError` or `MCPError`."""
         if self._unpacked is not None and self._unpacked[0] == archive:
             return self._unpacked[1]
@@ -303,7 +303,7 @@ class DraftsClient:
                     await self.list()
                 self._discovered = True
 
-    def _owner(self, uri: str) -> RemoteSkill | None:
+    def _owner(self, uri: str) -> SkillClaim | None:
         """Return the innermost listed skill that has this file."""
         folder = uri
         while "/" in folder:
@@ -312,7 +312,7 @@ class DraftsClient:
                 return skill
         return None
 
-    async def _read_of(self, skill: RemoteSkill, uri: str, size: int | None) -> bytes:
+    async def _read_of(self, skill: SkillClaim, uri: str, size: int | None) -> bytes:
         if uri == skill.uri and skill.document is not None:
             content = await self.client.read(skill.document.uri, size)
             for fault in delivery_faults(skill.document, content):

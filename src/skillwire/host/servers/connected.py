@@ -14,7 +14,7 @@ from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.safe_text import quoted
 
 _T = TypeVar("_T")
@@ -46,7 +46,7 @@ class SkillsTransport(Protocol):
 
     async def list(self) -> Listing: ...
 
-    async def get(self, uri: str) -> RemoteSkill:
+    async def get(self, uri: str) -> SkillClaim:
         """Return the skill at `uri`, listed or not, as it is now (H3, H15)."""
         ...
 
@@ -101,7 +101,7 @@ class ConnectedServer:
             return Listing()
         return await self._call(self._skills.list())
 
-    async def get(self, uri: str) -> RemoteSkill:
+    async def get(self, uri: str) -> SkillClaim:
         if self.declared is None and isinstance(self._skills, SkillsClient):
             message = f"the server does not declare the extension `{EXTENSION}`"
             raise VerificationError("", server_problem(SKILLS_GET, Rule.LIST_SHAPE, message))

@@ -23,7 +23,7 @@ from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_LIST
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.safe_text import quoted
 
 _LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
@@ -129,10 +129,10 @@ class ServerLink:
             self._listing.add_done_callback(self._forget)
         return await asyncio.shield(self._listing)
 
-    async def get(self, uri: str) -> RemoteSkill:
+    async def get(self, uri: str) -> SkillClaim:
         """Return the skill at `uri`, listed or not (H3). Raises as `list` does."""
 
-        async def get(client: _Client) -> RemoteSkill:
+        async def get(client: _Client) -> SkillClaim:
             if client.declared is None and isinstance(client, SkillsClient):
                 told = f"the server does not declare the extension `{EXTENSION}`"
                 raise VerificationError("", server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))

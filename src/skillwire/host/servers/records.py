@@ -12,7 +12,7 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord, Trust, Withheld
 from skillwire.host.hosted_skill import SHOWN_DESCRIPTION
 from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.remote import Dialect, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import Dialect, FileClaim, SkillClaim
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted, strip_invisible
 from skillwire.sources.assemble import path_problems
 
@@ -30,12 +30,12 @@ _SERVER_HINT = "tell whoever runs the server; `skillwire verify` shows everythin
 class PublishedRecord:
     """A skill of a server, and the entry under which it is published here."""
 
-    remote: RemoteSkill
+    remote: SkillClaim
     entry: SkillRecord
-    files: Mapping[str, RemoteFile]
+    files: Mapping[str, FileClaim]
     """What the server calls each file, by its path. Empty for one that does not promise them all."""
 
-    def is_unchanged(self, remote: RemoteSkill, root: str) -> bool:
+    def is_unchanged(self, remote: SkillClaim, root: str) -> bool:
         """Whether nothing would be different if it were published anew."""
         if self.entry.root != root:
             return False
@@ -55,7 +55,7 @@ class PublishedSkills:
 
 def publish(
     label: str,
-    skills: Iterable[RemoteSkill],
+    skills: Iterable[SkillClaim],
     known: Mapping[str, PublishedRecord],
     trust: Trust = Trust.WITHHELD,
 ) -> PublishedSkills:
@@ -84,7 +84,7 @@ def publish(
     return PublishedSkills(published, tuple(problems))
 
 
-def hosted_record(label: str, skill: RemoteSkill) -> SkillRecord:
+def hosted_record(label: str, skill: SkillClaim) -> SkillRecord:
     """Return the record of a skill in a host, which can use more than a bridge passes on. It is withheld.
 
     In a host, the label and the URI there are the identity (H9). So two records may have one URI here.
@@ -105,7 +105,7 @@ def hosted_record(label: str, skill: RemoteSkill) -> SkillRecord:
     )
 
 
-def why_not_published(label: str, skill: RemoteSkill, listed: Iterable[RemoteSkill]) -> str:
+def why_not_published(label: str, skill: SkillClaim, listed: Iterable[SkillClaim]) -> str:
     """Return why a bridge cannot pass on a skill that a host can use; empty if it can.
 
     `listed` are all skills that the server lists.
@@ -153,7 +153,7 @@ def finding_problem(finding: Problem) -> Problem:
 
 
 def _published(
-    label: str, path: list[str], skill: RemoteSkill, known: PublishedRecord | None, trust: Trust
+    label: str, path: list[str], skill: SkillClaim, known: PublishedRecord | None, trust: Trust
 ) -> PublishedRecord | list[Problem]:
     shown = "/".join(path)
     # A list without sizes promises too little to be passed on: it is as if nothing were promised.
@@ -180,11 +180,11 @@ def _published(
     return PublishedRecord(skill, entry, files)
 
 
-def _file_path(skill: RemoteSkill, file: RemoteFile) -> str:
+def _file_path(skill: SkillClaim, file: FileClaim) -> str:
     return unquote(file.uri.removeprefix(f"{skill.root}/"))
 
 
-def _entry_files(skill: RemoteSkill, files: Mapping[str, RemoteFile]) -> tuple[SkillFile | LiveFile, ...]:
+def _entry_files(skill: SkillClaim, files: Mapping[str, FileClaim]) -> tuple[SkillFile | LiveFile, ...]:
     """Return the files, with types that their names suggest: nothing is read to find out (H11)."""
     if not skill.sized:
         return (LiveFile(SKILL_FILE, MARKDOWN),)
@@ -194,7 +194,7 @@ def _entry_files(skill: RemoteSkill, files: Mapping[str, RemoteFile]) -> tuple[S
     )
 
 
-def _why_not_json(skill: RemoteSkill) -> str:
+def _why_not_json(skill: SkillClaim) -> str:
     """Return why a frontmatter cannot be passed on: what no JSON can hold would break every list (H26)."""
     try:
         spoken = json.dumps(skill.frontmatter, ensure_ascii=False, allow_nan=False)
@@ -206,7 +206,7 @@ def _why_not_json(skill: RemoteSkill) -> str:
     return ""
 
 
-def _elsewhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
+def _elsewhere(path: list[str], skill: SkillClaim, other: str) -> Problem:
     return Problem(
         escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,
@@ -216,7 +216,7 @@ def _elsewhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
     )
 
 
-def _nowhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
+def _nowhere(path: list[str], skill: SkillClaim, other: str) -> Problem:
     return Problem(
         escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,

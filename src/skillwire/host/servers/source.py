@@ -28,7 +28,7 @@ from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import PublishedRecord, finding_problems, publish
 from skillwire.protocol.findings import Findings
 from skillwire.protocol.messages import EXTENSION, SKILLS_LIST
-from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.protocol.remote import FileClaim, SkillClaim
 from skillwire.protocol.verify import file_faults, frontmatter_faults
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
@@ -44,11 +44,11 @@ _MIN_PAUSE, _MAX_PAUSE = 0.1, 30.0
 class FileCache(Protocol):
     """Keeps files of servers under the label of the server. It is asked in a thread: disks may be slow."""
 
-    def get(self, label: str, file: RemoteFile) -> bytes | None:
+    def get(self, label: str, file: FileClaim) -> bytes | None:
         """Return a file that is as promised, if it is there (H24)."""
         ...
 
-    def put(self, label: str, file: RemoteFile, content: bytes) -> object: ...
+    def put(self, label: str, file: FileClaim, content: bytes) -> object: ...
 
 
 class ServerSource(Source):
@@ -73,7 +73,7 @@ class ServerSource(Source):
         self._transport, self._cache = transport, cache
         self._live, self._every = live, every
         self._trust = Trust.OWN if trusted else Trust.WITHHELD
-        self._skills: dict[str, RemoteSkill] = {}
+        self._skills: dict[str, SkillClaim] = {}
         self._findings: list[Problem] = []
         self._list_problems: list[Problem] = []
         self._published: dict[str, PublishedRecord] = {}
@@ -94,7 +94,7 @@ class ServerSource(Source):
         """Why the server told nothing when it was last asked for everything."""
         return self._failure
 
-    def claim(self, entry: SkillRecord) -> RemoteSkill | None:
+    def claim(self, entry: SkillRecord) -> SkillClaim | None:
         """Return an entry of this source as the server lists it: what approvals are bound to."""
         published = self._published.get(entry.origin.location)
         return None if published is None else published.remote
@@ -160,7 +160,7 @@ class ServerSource(Source):
                 raise self._refused(fault)
         return content
 
-    async def _verified(self, file: RemoteFile) -> bytes:
+    async def _verified(self, file: FileClaim) -> bytes:
         """Return a file that is as listed, from the cache or from the server (H13, H15)."""
         if (kept := await self._read_cache(file)) is not None:
             return kept
@@ -172,7 +172,7 @@ class ServerSource(Source):
                 await run_sync(self._cache.put, self.label, file, content)
         return content
 
-    async def _read_cache(self, file: RemoteFile) -> bytes | None:
+    async def _read_cache(self, file: FileClaim) -> bytes | None:
         if self._cache is None:
             return None
         with suppress(StateError):  # then it is fetched

@@ -29,7 +29,7 @@ from skillwire.host.places import Places
 from skillwire.host.registry import Registry
 from skillwire.host.session.model_text import file_text, list_text, shown_text
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.verify import delivery_faults, frontmatter_faults
 from skillwire.safe_text import quoted
 
@@ -199,7 +199,7 @@ class LoadedFiles:
     async def _look_again(self, loaded: LoadedSkill) -> None:
         loaded.skill, loaded.changed = await self._places.lookup(*loaded.skill.identity), ""
 
-    async def _verified(self, loaded: LoadedSkill, file: RemoteFile) -> bytes:
+    async def _verified(self, loaded: LoadedSkill, file: FileClaim) -> bytes:
         """Return the bytes that the held entry promises (H15)."""
         try:
             content = await self._places.content(loaded.skill, file)

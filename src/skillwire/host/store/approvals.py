@@ -14,7 +14,7 @@ from skillwire.core.record import Digest
 from skillwire.errors import StateError
 from skillwire.host.store.database import Database, decode_uri, encode_uri
 from skillwire.host.store.labels import Labels
-from skillwire.protocol.remote import Dialect, ListedSkill, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import Dialect, FileClaim, ListedSkill, SkillClaim
 from skillwire.safe_text import quoted
 
 
@@ -29,19 +29,19 @@ def content_key(skill: ListedSkill) -> str | None:
     return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
 
-def entry_to_json(skill: RemoteSkill) -> str:
+def entry_to_json(skill: SkillClaim) -> str:
     """Return the entry as JSON, for later."""
     files = [[file.uri, file.digest.text, file.size] for file in skill.files or ()]
     entry = {"uri": skill.uri, "frontmatter": skill.frontmatter, "files": files, "dialect": skill.dialect}
     return json.dumps(entry)
 
 
-def entry_from_json(text: str) -> RemoteSkill | None:
+def entry_from_json(text: str) -> SkillClaim | None:
     """Return the entry that was written, or None if it is damaged."""
     try:
         value: Any = json.loads(text)
-        files = tuple(RemoteFile(uri, Digest(digest), size) for uri, digest, size in value["files"])
-        return RemoteSkill(value["uri"], dict(value["frontmatter"]), files, Dialect(value["dialect"]))
+        files = tuple(FileClaim(uri, Digest(digest), size) for uri, digest, size in value["files"])
+        return SkillClaim(value["uri"], dict(value["frontmatter"]), files, Dialect(value["dialect"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
@@ -81,7 +81,7 @@ class Approvals:
         self._database = database
         self._labels = labels
 
-    def approval_status(self, label: str, skill: RemoteSkill) -> ApprovalStatus:
+    def approval_status(self, label: str, skill: SkillClaim) -> ApprovalStatus:
         """Return how a skill stands, as its server lists it now.
 
         If it was approved with other files, that is written down: it needs a new approval (H15, H17).
@@ -101,7 +101,7 @@ class Approvals:
                 _mark_revoked(connection, label, skill.uri, ApprovalStatus.CHANGED)
             return found
 
-    def approve(self, label: str, skill: RemoteSkill) -> None:
+    def approve(self, label: str, skill: SkillClaim) -> None:
         """Remember that a person approved these very files. Once this returns, not even a crash undoes it.
 
         Raises `CannotStoreError` for a skill whose files are not all known (H17), and `StateError`.
@@ -148,7 +148,7 @@ class Approvals:
         with self._database.reading() as connection:
             return _revocations(connection, label, uri)
 
-    def approved(self, label: str, uri: str) -> RemoteSkill | None:
+    def approved(self, label: str, uri: str) -> SkillClaim | None:
         """Return the entry that was approved last, whether or not that still stands: for a comparison."""
         query = "SELECT content, entry FROM approvals WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
@@ -181,7 +181,7 @@ class Approvals:
         ]
 
 
-def is_approved(connection: sqlite3.Connection, label: str, skill: RemoteSkill) -> bool:
+def is_approved(connection: sqlite3.Connection, label: str, skill: SkillClaim) -> bool:
     """Whether these very files are approved."""
     content = content_key(skill)
     return _standing(connection, label, skill.uri, content) is ApprovalStatus.APPROVED
@@ -219,7 +219,7 @@ class Grants:
         self._database = database
         self._labels = labels
 
-    def grant(self, label: str, skill: RemoteSkill, tools: Iterable[str]) -> None:
+    def grant(self, label: str, skill: SkillClaim, tools: Iterable[str]) -> None:
         """Remember these tools and no others.
 
         Raises `CannotStoreError` where no approval of these files is kept, and `StateError`.
@@ -237,7 +237,7 @@ class Grants:
                 "INSERT INTO grants VALUES (?, ?, ?)", [(*key, tool) for tool in set(tools)]
             )
 
-    def granted(self, label: str, skill: RemoteSkill) -> frozenset[str]:
+    def granted(self, label: str, skill: SkillClaim) -> frozenset[str]:
         """Return what was granted to these very files: nothing, unless their approval stands."""
         query = "SELECT tool FROM grants WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:

@@ -16,7 +16,7 @@ from skillwire.core.record import Digest
 from skillwire.errors import StateError, VerificationError
 from skillwire.host.store.database import Database, decode_uri, encode_uri
 from skillwire.host.store.labels import Labels
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.verify import file_faults
 from skillwire.safe_text import quoted
 
@@ -87,7 +87,7 @@ class Cache:
         self._staging = folder / _STAGING
         self._limit = limit
 
-    def get(self, label: str, file: RemoteFile) -> bytes | None:
+    def get(self, label: str, file: FileClaim) -> bytes | None:
         """Return the bytes that the entry promises, or None: never any others (H15, H24)."""
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label):
@@ -105,7 +105,7 @@ class Cache:
             os.utime(path)
         return content
 
-    def put(self, label: str, file: RemoteFile, content: bytes) -> bool:
+    def put(self, label: str, file: FileClaim, content: bytes) -> bool:
         """Keep the bytes of a file; return whether there is room for them and the disk took them.
 
         Raises `VerificationError` if they are not what the entry promises, and `StateError`.
@@ -176,7 +176,7 @@ class Cache:
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def _place(
-        self, connection: sqlite3.Connection, label: str, file: RemoteFile, staged: Path, size: int
+        self, connection: sqlite3.Connection, label: str, file: FileClaim, staged: Path, size: int
     ) -> None:
         path = cache_path(self.folder, label, file.uri)
         row = (label, encode_uri(file.uri), file.digest.text, size)
