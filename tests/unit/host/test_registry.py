@@ -80,7 +80,7 @@ def test_a_name_of_two_servers_means_neither() -> None:
     with pytest.raises(AmbiguousNameError, match="say which: `acme:refunds`, `evil:refunds`"):
         registry.resolve("refunds")
     assert registry.resolve("x/refunds").label == "evil"
-    assert [str(each).partition(";")[2] for each in registry.problems] == [" none is meant by the name alone"]
+    assert [str(each).partition(";")[2] for each in registry.problems] == [" the name alone is ambiguous"]
 
 
 @pytest.mark.rule("H10")

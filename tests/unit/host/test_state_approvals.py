@@ -116,7 +116,7 @@ def test_what_was_approved_is_kept_for_a_comparison(state: State) -> None:
 
 @pytest.mark.rule("H17")
 def test_a_dynamic_skill_is_never_kept(state: State) -> None:
-    with pytest.raises(CannotStoreError, match="cannot be kept") as caught:
+    with pytest.raises(CannotStoreError, match="cannot be stored") as caught:
         state.approvals.approve("shop", dynamic_skill())
     assert caught.value.hint == "approve it each time you use it"
     assert state.approvals.approval_status("shop", dynamic_skill()) is ApprovalStatus.UNKNOWN

@@ -78,7 +78,7 @@ def test_a_state_that_others_could_read_is_closed_to_them(tmp_path: Path) -> Non
 def test_a_folder_with_other_things_in_it_is_not_closed_to_others(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     tmp_path.chmod(0o755)
-    with pytest.raises(StateError, match="holds other files") as caught:
+    with pytest.raises(StateError, match="has other files") as caught:
         State.open(tmp_path)
     assert "SKILLWIRE_STATE_DIR" in caught.value.hint
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
@@ -96,7 +96,7 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pyte
 
 def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
-    with pytest.raises(StateError, match="cannot be used"):
+    with pytest.raises(StateError, match="cannot use"):
         State.open(tmp_path / "state")
 
 
@@ -104,7 +104,7 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "state" / name).mkdir(parents=True, mode=0o700)
     (tmp_path / "state").chmod(0o700)
-    with pytest.raises(StateError, match="cannot be used"):
+    with pytest.raises(StateError, match="cannot use"):
         State.open(tmp_path / "state")
 
 
@@ -196,7 +196,7 @@ def test_a_damaged_database_is_moved_aside_and_nothing_is_approved(
         assert state.damaged is not None
         assert state.damaged.path == tmp_path / "state.db.damaged-1"
         assert state.damaged.path.read_bytes() == left
-        assert "every approval begins from none" in str(state.damaged)
+        assert "all approvals are lost" in str(state.damaged)
         assert "approve your skills again" in state.damaged.hint
         assert approval_status(state) is ApprovalStatus.UNKNOWN
         assert state.cache.get("shop", DOCUMENT) is None
@@ -280,7 +280,7 @@ def test_damage_that_shows_while_it_is_used_approves_nothing(tmp_path: Path) -> 
         overwritten(tmp_path / "state.db")
         with pytest.raises(StateError, match="damaged") as caught:
             approval_status(state)
-    assert "approvals begin from none" in caught.value.hint
+    assert "all approvals are lost" in caught.value.hint
 
 
 def test_a_damaged_entry_is_not_shown_as_what_was_approved(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ async def test_a_skill_is_loaded_from_its_uri_alone() -> None:
         skill = await SkillsClient(client).get(MAIN)
         assert skill.name == "good"
         other_entry(script)
-        with pytest.raises(VerificationError, match="answered with `skill://other/SKILL"):
+        with pytest.raises(VerificationError, match="with another skill, `skill://other/SKILL"):
             await SkillsClient(client).get(MAIN)
 
 
@@ -343,7 +343,7 @@ def test_the_verb_reads_a_real_server_over_stdio(skills_folder: Path) -> None:
 def test_no_server_is_exit_code_four_with_its_last_words(tmp_path: Path) -> None:
     done = run("--", sys.executable, "-c", "raise SystemExit('no \\x1b[31mluck')")
     assert done.returncode == 4
-    assert b"it said: `no \\x1b[31mluck`" in done.stderr  # and no escape reaches the terminal
+    assert b"its last output: `no \\x1b[31mluck`" in done.stderr  # and no escape reaches the terminal
     assert run("http://127.0.0.1:1/mcp").returncode == 4
     assert run("nonsense").returncode == 2
 
