@@ -11,7 +11,7 @@ from skillwire import Library, Problem, ServeOptions, State
 from skillwire.host.bridge import bridge_library
 from skillwire.host.session.model_text import bridged_text
 from skillwire.library import Change
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.server import Channel, skills_server
 from skillwire.sources import Rule
 from tests.support.links import Wire
@@ -63,7 +63,7 @@ class Bridge:
         catalog = self.library.catalog
         return {uri for uri, entry in catalog.entries.items() if not catalog.visibility.withholds(entry)}
 
-    def approve(self, label: str, skill: RemoteSkill) -> None:
+    def approve(self, label: str, skill: SkillClaim) -> None:
         """Say yes, as another program does that a person runs."""
         assert self.state is not None
         with State.open(self.state.folder) as elsewhere:

@@ -8,20 +8,20 @@ import sys
 from pathlib import Path
 
 from skillwire import State
-from skillwire.protocol.remote import RemoteFile, RemoteSkill
-from tests.support.remote_skills import remote_file, remote_skill
+from skillwire.protocol.remote import FileClaim, SkillClaim
+from tests.support.skill_claims import file_claim, skill_claim
 
 
 def content_number(number: int) -> bytes:
     return f"{number}\n".encode() * 500
 
 
-def skill_number(number: int) -> RemoteSkill:
-    return remote_skill({"SKILL.md": content_number(number)}, name=f"skill-{number}")
+def skill_number(number: int) -> SkillClaim:
+    return skill_claim({"SKILL.md": content_number(number)}, name=f"skill-{number}")
 
 
-def file_number(number: int) -> RemoteFile:
-    return remote_file(f"skill://skill-{number}/SKILL.md", content_number(number))
+def file_number(number: int) -> FileClaim:
+    return file_claim(f"skill://skill-{number}/SKILL.md", content_number(number))
 
 
 def say(word: str, number: int) -> None:

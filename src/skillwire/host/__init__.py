@@ -1,7 +1,7 @@
-"""The consuming side: skills of servers that somebody else runs.
+"""Use the skills of other MCP servers: connect, approve, verify and load them.
 
-Developers of agents take `Host` from here, `Target` for a server, `State` for what is kept, and the questions
-and answers of approval. Nothing is loaded before it is asked for.
+For developers of agents: `Host`, `Target` for a server, `State` for stored approvals, logins and files, and
+the requests and answers of approval. Submodules are imported on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -63,7 +63,7 @@ __all__ = [
     "verify_server",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+if not TYPE_CHECKING:  # type checkers use the imports above
     __getattr__, __dir__ = exports(
         __name__,
         {

@@ -38,36 +38,38 @@ from skillwire.sources.base import (
 )
 
 APPROVALS: Locations = frozenset({"approvals"})
-"""Where to look again when a person has decided something: nobody else is asked."""
+"""The location to rescan after the user decided something. The server is not contacted."""
 _LOOK_SECONDS = 1.0
-"""How soon a decision counts that was made elsewhere."""
+"""Seconds between two checks for decisions that another process stored."""
 
 ApproveCommand = Callable[[str], str]
-"""The command that approves a skill, by `NAME` or `URI`."""
+"""Returns the command that approves a skill, by its name or URI."""
 _NAMES = VisibilityPolicy(by_path=True)
-"""Every skill goes by a path that begins with the label of its server: none poses as another's (H10)."""
+"""Every skill has a name that begins with the label of its server, so none can imitate another (H10)."""
 Command: TypeAlias = Callable[[Target, str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class _GatedSkill:
-    """A skill as its server has it, how it stands, and what becomes of it."""
+    """A record of the wrapped source, its approval status, and the record that the gate returns for it."""
 
-    given: SkillRecord
+    scanned: SkillRecord
     approval_status: ApprovalStatus
     entry: SkillRecord
 
 
 class ApprovalGate(WrappedSource):
-    """Passes everything on, and decides the trust of each skill: approved, or withheld and why.
+    """Wraps a server's source, and sets the trust of each skill: approved, or withheld with a reason.
 
-    It is part of the entry, so that a decision is a change like any other: clients are told of it.
+    Trust is part of the record, so a decision is a change like any other, and clients are notified.
     """
 
-    def __init__(self, source: ServerSource, keeping: ApprovalStore, format_command: ApproveCommand) -> None:
-        """The label of the source is one that `keeping` has bound."""
+    def __init__(
+        self, source: ServerSource, approval_store: ApprovalStore, format_command: ApproveCommand
+    ) -> None:
+        """`approval_store` must have bound the label of the source."""
         super().__init__(source)
-        self._server, self._approval_store, self._format_command = source, keeping, format_command
+        self._server, self._approval_store, self._format_command = source, approval_store, format_command
         self._last = Scan()
         self._gated_skills: dict[str, _GatedSkill] = {}
         self._decisions: frozenset[Approval] = frozenset()
@@ -86,7 +88,7 @@ class ApprovalGate(WrappedSource):
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
         found: asyncio.Queue[Locations | Exception] = asyncio.Queue(1)
-        # Tasks of their own: a generator that is left cannot leave a task group.
+        # Plain tasks: a generator that is closed early cannot exit a task group.
         tasks = [
             asyncio.create_task(self._forward_changes(watch_filter, found)),
             asyncio.create_task(self._watch_decisions(found)),
@@ -110,11 +112,11 @@ class ApprovalGate(WrappedSource):
             async with aclosing(self._source.changes(watch_filter)) as changes:
                 async for where in changes:
                     await found.put(where)
-        except Exception as error:  # noqa: BLE001 - whoever follows this source is told
+        except Exception as error:  # noqa: BLE001 - `changes` raises it
             await found.put(error)
 
     async def _watch_decisions(self, found: "asyncio.Queue[Locations | Exception]") -> None:
-        """Look now and then what was decided: by a person, with another program."""
+        """Poll the state for decisions that the user made in another process."""
         while True:
             await anyio.sleep(_LOOK_SECONDS)
             with suppress(StateError):
@@ -126,39 +128,39 @@ class ApprovalGate(WrappedSource):
         try:
             self._decisions = await self._approval_store.decisions(self.label)
             statuses = await self._approval_statuses(scan.entries)
-        except StateError:  # what cannot be looked up was not approved
+        except StateError:  # without the state, nothing counts as approved
             statuses = dict[str, ApprovalStatus]()
         names = Counter(entry.name for entry in scan.entries)
         known, self._gated_skills = self._gated_skills, {}
         for entry in scan.entries:
-            judged = known.get(entry.uri)
+            gated = known.get(entry.uri)
             approval_status = statuses.get(entry.uri, ApprovalStatus.UNKNOWN)
-            if judged is None or judged.given is not entry or judged.approval_status is not approval_status:
-                judged = _GatedSkill(
+            if gated is None or gated.scanned is not entry or gated.approval_status is not approval_status:
+                gated = _GatedSkill(
                     entry,
                     approval_status,
                     self._decided(entry, approval_status, has_unique_name=names[entry.name] == 1),
                 )
-            self._gated_skills[entry.uri] = judged
+            self._gated_skills[entry.uri] = gated
         return replace(scan, entries=tuple(each.entry for each in self._gated_skills.values()))
 
     async def _approval_statuses(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
-        """Return how each skill stands, as its server lists it now (H17)."""
+        """Return the approval status of each skill, as its server lists it now (H17)."""
         hosted = {
-            entry.uri: HostedSkill(entry, remote)
+            entry.uri: HostedSkill(entry, claim)
             for entry in entries
-            if (remote := self._server.claim(entry)) is not None
+            if (claim := self._server.claim(entry)) is not None
         }
-        found = await self._approval_store.judged(hosted.values())
+        found = await self._approval_store.statuses(hosted.values())
         statuses: dict[str, ApprovalStatus] = {}
         for uri, skill in hosted.items():
             statuses[uri] = found.get(skill.identity, ApprovalStatus.UNKNOWN)
-            if statuses[uri] is ApprovalStatus.APPROVED and not await self._reads_as_approved(skill):
+            if statuses[uri] is ApprovalStatus.APPROVED and not await self._has_approved_frontmatter(skill):
                 statuses[uri] = ApprovalStatus.CHANGED
         return statuses
 
-    async def _reads_as_approved(self, skill: HostedSkill) -> bool:
-        """Whether an entry says what it said then: digests do not bind what is told before a file is read."""
+    async def _has_approved_frontmatter(self, skill: HostedSkill) -> bool:
+        """Whether the listed frontmatter is the approved one. It is served before any digest is checked."""
         before = await self._approval_store.approved(skill)
         return before is not None and json_equal(dict(before.frontmatter), dict(skill.frontmatter))
 
@@ -173,12 +175,12 @@ class ApprovalGate(WrappedSource):
 
 
 def approve_command(target: Target, skill: str) -> str:
-    """Return the command that approves a skill of a server that a file names."""
+    """Return the command that approves a skill of a server in the configuration."""
     return f"skillwire approve {shlex.quote(f'{target.label}:{skill}')}"
 
 
 class _UnavailableState(Source):
-    """Has no skills, and says that approvals are not known."""
+    """A source without skills that reports why the state cannot be used."""
 
     label = "state"
 
@@ -187,7 +189,7 @@ class _UnavailableState(Source):
             ".",
             Rule.STATE_FAILED,
             Severity.WARNING,
-            f"approvals and copies of files are not used: {failure}",
+            f"stored approvals and cached files are not used: {failure}",
             hint=f"{failure.hint}, and start the bridge again",
         )
 
@@ -206,21 +208,23 @@ async def bridge_library(
     command: Command = approve_command,
     failure: StateError | None = None,
 ) -> Library:
-    """Return the library of these servers, not loaded yet.
+    """Return a library of the skills of these servers, not loaded yet.
 
-    Of servers that are not `trusted`, by their labels, models and people are offered what is approved in the
-    `state`; `command` says how a person approves the others. Without a state, nothing is. `failure` is why
-    there is none. A state that cannot be written is as none.
+    Skills of servers whose label is in `trusted` need no approval. Others are offered to models and people
+    only if they are approved in the `state`; `command` returns the command to approve one. Without a state,
+    none is approved. `failure` is why there is no state. A state that cannot be written is not used.
     """
-    keeping = ApprovalStore(state)
+    approval_store = ApprovalStore(state)
     try:
         for link in links:
-            await keeping.bind(link.label, link.target.identity)
-    except StateError as error:  # and then nothing that is in it can be relied on
-        keeping, state, failure = ApprovalStore(None), None, error
+            await approval_store.bind(link.label, link.target.identity)
+    except StateError as error:  # its content cannot be relied on
+        approval_store, state, failure = ApprovalStore(None), None, error
     sources: list[Source] = [] if failure is None else [_UnavailableState(failure)]
     for link in links:
         cache, trust = None if state is None else state.cache, link.label in trusted
         source = ServerSource(link, cache=cache, live=True, trusted=trust)
-        sources.append(source if trust else ApprovalGate(source, keeping, partial(command, link.target)))
+        sources.append(
+            source if trust else ApprovalGate(source, approval_store, partial(command, link.target))
+        )
     return Library(sources, visibility=_NAMES)

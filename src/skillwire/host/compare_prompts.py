@@ -1,4 +1,4 @@
-"""Whether a prompt and the resources of its skill say the same, byte for byte, on a server that runs."""
+"""Check that the prompts of a running server have the same bytes as the resources of their skills."""
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from skillwire.protocol.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META
 from skillwire.protocol.prompt_text import join_files
 
 _EXCERPT_LENGTH = 24
-"""Bytes that are shown on each side of the first difference."""
+"""Bytes to show on each side of the first difference."""
 _MAX_NAME = 4096
-"""Characters of the name of a prompt, and of the URI of its skill."""
+"""Limit of characters for the name of a prompt, and for the URI of its skill."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptReport:
-    """One prompt that names its skill: how many bytes are equal, or what is not."""
+    """The result for one prompt that names its skill: the compared size, or what is wrong."""
 
     prompt: str
     skill: str
@@ -34,9 +34,9 @@ class PromptReport:
 
 
 async def compare_prompts(client: SkillsClient) -> AsyncGenerator[PromptReport]:
-    """Compare every prompt that says which skill it is made of with what the resources of that give.
+    """Compare every prompt that names its skill with the resources of that skill.
 
-    A server that declares no prompts, or not the extension (H1), is asked nothing.
+    Nothing is requested from a server that does not declare prompts and the extension (H1).
     """
     if client.declared is None or not client.offers_prompts:
         return
@@ -54,7 +54,7 @@ async def compare_prompts(client: SkillsClient) -> AsyncGenerator[PromptReport]:
 
 async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[str, Any]) -> PromptReport:
     if max(len(name), len(skill)) > _MAX_NAME:
-        message = "its name, or the URI of its skill, is not a text of reasonable length"
+        message = f"its name, or the URI of its skill, has more than {_MAX_NAME:,} characters"
         return PromptReport(
             name[:_EXCERPT_LENGTH],
             skill[:_EXCERPT_LENGTH],
@@ -87,7 +87,7 @@ async def _contents(client: SkillsClient, uris: list[str]) -> list[tuple[str, by
 
 
 async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) -> list[str]:
-    """Return the URIs of the files in the order of the prompt: as it says, else as the skill lists them."""
+    """Return the URIs of the files in the order that the prompt names, or else in the order of the skill."""
     named = meta.get(RESOURCES_META)
     if isinstance(named, list) and named:
         uris = [str(each) for each in cast("list[object]", named)]
@@ -102,25 +102,26 @@ async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) 
             )
         uris = [skill, *(file.uri for file in files if file.uri != skill)]
     if uris[0] != skill or not all(uri.startswith(skill.removesuffix(SKILL_FILE)) for uri in uris):
-        message = "its prompt names files that are not the skill's"
+        message = "its prompt names files that do not belong to the skill"
         raise VerificationError("", server_problem(skill, Rule.SURFACE_SHAPE, message))
     return uris
 
 
 def _text(name: str, result: Mapping[str, Any]) -> bytes:
-    """Return what a prompt says: one message of a person, one text."""
+    """Return the text of a prompt, which must be one user message with one text."""
     match result.get("messages"):
         case [{"role": "user", "content": {"type": "text", "text": str(text)}}]:
             return text.encode(errors="surrogatepass")
         case _:
             raise VerificationError(
-                "", server_problem(name, Rule.SURFACE_SHAPE, "its prompt is not one text of a person")
+                "",
+                server_problem(name, Rule.SURFACE_SHAPE, "its prompt is not one user message with one text"),
             )
 
 
 def _difference(name: str, actual: bytes, expected: bytes) -> Problem:
     pairs = enumerate(zip(actual, expected, strict=False))
-    at = next((place for place, (one, other) in pairs if one != other), min(len(actual), len(expected)))
+    at = next((index for index, (one, other) in pairs if one != other), min(len(actual), len(expected)))
     message = (
         f"its prompt and its resources differ from byte {at:,} on: the prompt has {_shown(actual, at)}, "
         f"the resources have {_shown(expected, at)}"

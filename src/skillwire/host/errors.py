@@ -1,4 +1,4 @@
-"""Translate what connections and servers raise into the errors of a host."""
+"""Translate errors of connections and servers into errors of a host."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,7 +18,11 @@ from skillwire.safe_text import quoted
 
 @contextmanager
 def translated_errors(origin: str, uri: str) -> Generator[None]:
-    """Turn whatever a place raises into what a host raises: the SDK stumbles in many ways over nonsense."""
+    """Turn any exception into a `HostError` that names its `origin`. `TimeoutError` passes through.
+
+    Malformed answers make the SDK raise many kinds of exceptions, so all of them are caught. `uri` is the
+    requested URI or method.
+    """
     try:
         yield
     except HostError as error:

@@ -1,4 +1,4 @@
-"""The host: folders and servers under labels of its own, and what a person decides about their skills."""
+"""The host: discover, approve, verify and load skills of servers and of the user's own folders."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -34,13 +34,14 @@ from skillwire.sources.base import Source, WrappedSource
 from skillwire.sources.folder.source import FolderSource
 
 PATIENCE = 60.0
-"""Seconds that one place has to list its skills."""
+"""Seconds for one server or folder to list its skills."""
 
 
 class Host:
-    """Finds skills of servers, asks before they are used, and verifies every read. A context manager.
+    """Finds skills of servers, asks for approval before they are used, and verifies every read.
 
-    Nothing is read from a server until somebody loads a skill, or a person asks for its files (H11).
+    An async context manager. No file is read from a server before a skill is loaded, or the user requests its
+    files (H11).
     """
 
     def __init__(
@@ -56,15 +57,16 @@ class Host:
         timeout_seconds: float = PATIENCE,
         login: LoginHandler | None = None,
     ) -> None:
-        """Take servers by their targets, the person's own folders by labels, and any other `sources`.
+        """Create a host for servers, the user's own folders by label, and other `sources`.
 
-        A `ServerSource` among them is a server, whose skills need approval; all others are the person's own.
+        The skills of a `ServerSource` need approval. All other `sources` are the user's own.
 
-        `approve` asks a person; without it, no skill of a server is loaded (H30). Without a `state`, nothing
-        is kept after this host is gone. With `drafts`, servers may speak dialects from before the extension.
+        `approve` asks the user; without it, no skill of a server is loaded (H30). Without a `state`, nothing
+        is stored. With `drafts`, servers may use earlier drafts of the extension. Each server or folder has
+        `timeout_seconds` to list its skills.
 
-        A server that requires a login gets the token of the login in the `state`, renewed when needed. A
-        missing login is a problem. With `login`, `discover` uses that handler to log a person in. Raises
+        If a server requires a login, the login in the `state` is used, and renewed when needed. A missing
+        login is reported as a problem. With `login`, `discover` logs the user in with that handler. Raises
         `UsageError` for a `login` without a `state`.
         """
         if login is not None and state is None:
@@ -84,7 +86,9 @@ class Host:
                 inner = each
                 while isinstance(inner, WrappedSource):
                     inner = inner.source
-                if isinstance(inner, FolderSource):  # or what was fetched would be taken for their own (H24)
+                if isinstance(
+                    inner, FolderSource
+                ):  # otherwise cached files could be found as own skills (H24)
                     state.require_separate(inner.root)
         self._approval_store = ApprovalStore(state)
         self._places = Places(
@@ -110,46 +114,49 @@ class Host:
 
     async def _bind(self, label: str, identity: str) -> None:
         if await self._approval_store.bind(label, identity):
-            message = "it is another server than before; what was approved of it, and kept, is gone"
+            message = (
+                "the label points at another server than before; its approvals and cached files were removed"
+            )
             problem = Problem("", Rule.SERVER_CHANGED, Severity.WARNING, message, label=label)
             self._places.notes.append(problem)
 
-    # Finding
+    # Discovery
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every place, the person's own first."""
+        """The labels of all folders, servers and other sources, in this order."""
         return tuple(self._places.places)
 
     @property
     def registry(self) -> Registry:
-        """What there was when somebody last looked."""
+        """The result of the last discovery."""
         return self._places.registry
 
     async def discover(self) -> Registry:
-        """List every place at once, and return what there is. Many who ask at once share one look (H29).
+        """List the skills of all servers and folders. Concurrent callers share one discovery (H29).
 
-        A place that cannot be reached, or says what makes no sense, is a problem beside the skills of others.
+        A server that cannot be reached, or sends invalid data, is a problem in the registry. The others are
+        listed.
         """
         registry = await self._places.discover()
         if self._login is None or not self._labels_requiring_login():
             return registry
         rounds = self._login_rounds
         async with self._login_lock:
-            if rounds == self._login_rounds:  # else another task has asked the person meanwhile
+            if rounds == self._login_rounds:  # otherwise another task has asked the user meanwhile
                 await self._log_in_where_needed(self._login)
         return self._places.registry
 
     def _labels_requiring_login(self) -> set[str]:
         """Return the servers that require a login, except those for which a login would not be used."""
-        wanted = {each.label for each in self._places.registry.problems if each.rule is Rule.LOGIN_REQUIRED}
-        return wanted - {each.label for each in self._links if not uses_login(each.target)}
+        labels = {each.label for each in self._places.registry.problems if each.rule is Rule.LOGIN_REQUIRED}
+        return labels - {each.label for each in self._links if not uses_login(each.target)}
 
     async def _log_in_where_needed(self, handler: LoginHandler) -> None:
         notes = self._places.notes
-        wanted = self._labels_requiring_login()
+        labels = self._labels_requiring_login()
         notes[:] = [each for each in notes if each.rule is not Rule.LOGIN_REQUIRED]
-        for label in sorted(wanted):
+        for label in sorted(labels):
             try:
                 await self.log_in(label, handler)
             except SkillwireError as error:
@@ -166,7 +173,7 @@ class Host:
         client: KnownClient | None = None,
         allow_private: bool = False,
     ) -> None:
-        """Log a person in to a server, and store the login in the state.
+        """Log the user in to a server, and store the login in the state.
 
         `client` is for login servers that do not register clients. With `allow_private`, a public server may
         name a login server in a private network. Raises `LoginError` or `StateError`, and `UsageError` for a
@@ -179,78 +186,78 @@ class Host:
         if not uses_login(link.target):
             hint = "log in to a `Target` with a URL, without a `token`, `tokens` or `Authorization` header"
             raise UsageError(f"a login to {quoted(label)} would not be used", hint=hint)
-        asked = checked_scopes([scope])
-        record = await log_in(link.target, handler, scope=asked, client=client, allow_private=allow_private)
+        scopes = checked_scopes([scope])
+        record = await log_in(link.target, handler, scope=scopes, client=client, allow_private=allow_private)
         await keep_login(self._state.logins, record)
 
     async def find(self, name: str) -> HostedSkill:
-        """Return the skill that `name` means; `label:URI` also if no list has it (H3).
+        """Return the skill that `name` refers to. `label:URI` also finds unlisted skills (H3).
 
         Raises what `Registry.resolve` and `lookup` raise.
         """
         return await self._places.find(name)
 
     async def lookup(self, label: str, uri: str) -> HostedSkill:
-        """Return the skill at `uri` as its place has it now, listed or not (H3). Raises `HostError`."""
+        """Fetch the current version of the skill at `uri`, listed or not (H3). Raises `HostError`."""
         return await self._places.lookup(label, uri)
 
     def declared(self, label: str) -> Mapping[str, Any] | None:
-        """Return what a server declared of the extension when last reached; None if it did not (H1)."""
+        """Return the extension settings that a server declared when last reached; None if none (H1)."""
         return self._places.place(label).declared
 
-    # Judging
+    # Approval
 
     async def inspect(self, skill: HostedSkill) -> Inspection:
-        """Return all that can be said of a skill without reading a file of it (H11)."""
+        """Return all that is known about a skill without reading any of its files (H11)."""
         return inspect_entry(skill, await self.diff(skill))
 
     async def diff(self, skill: HostedSkill) -> Changes | None:
-        """Return in what it differs from the version that was approved; None if none was (H11)."""
+        """Return how a skill differs from the approved version; None if none was approved (H11)."""
         before = await self._approval_store.approved(skill)
         return None if before is None else Changes.between(before, skill)
 
     def why_not_bridged(self, skill: HostedSkill) -> str:
-        """Return why `skillwire bridge` cannot pass on a skill that this host can use; empty if it can."""
+        """Return why `skillwire bridge` cannot serve a skill that this host can use; empty if it can."""
         return why_not_published(skill.label, skill.claimed, self._places.listed(skill.label))
 
     async def approve(self, skill: HostedSkill) -> None:
-        """Keep a person's approval of this very version. Raises `UsageError` where that cannot be."""
+        """Store the user's approval of exactly this version. Raises `UsageError` if it cannot be stored."""
         if skill.local:
             raise UsageError(f"the skill {skill.quoted} is your own", hint="it needs no approval")
         if not self._approval_store.can_store(skill):
             raise UsageError(
-                f"{skill.origin}: an approval of the skill {skill.quoted} cannot be kept",
-                hint="it needs a digest for every file, and a host that has a state",
+                f"{skill.origin}: an approval of the skill {skill.quoted} cannot be stored",
+                hint="the skill needs a digest for every file, and the host needs a `state`",
             )
         await self._approval_store.approve(skill)
         await self._places.refresh_status(skill.identity)
 
     async def revoke(self, skill: HostedSkill) -> None:
-        """Take an approval back, here and in every session."""
+        """Revoke an approval, in the state and in every session of this host."""
         await self._approval_store.revoke(skill)
         for session in self._sessions:
             session.withdraw(skill.identity)
         await self._places.refresh_status(skill.identity)
 
     async def grant(self, skill: HostedSkill, tools: Iterable[str]) -> None:
-        """Let a skill use tools that its frontmatter asks for, as long as it stays what it is (H21).
+        """Let a skill use tools that its frontmatter requests, until the skill changes (H21).
 
-        Raises `UsageError` for others, and `StateError` where no approval is kept.
+        Raises `UsageError` for tools that it does not request, and `StateError` if no approval is stored.
         """
-        wanted, given = requested_tools(skill), frozenset(tools)
-        if not given <= wanted:
-            extra = ", ".join(map(quoted, sorted(given - wanted)))
+        requested, granted = requested_tools(skill), frozenset(tools)
+        if not granted <= requested:
+            extra = ", ".join(map(quoted, sorted(granted - requested)))
             raise UsageError(
-                f"the skill {skill.quoted} does not ask for {extra}", hint="grant what it asks for, or less"
+                f"the skill {skill.quoted} does not request {extra}", hint="grant only what it requests"
             )
-        await self._approval_store.grant(skill, given)
+        await self._approval_store.grant(skill, granted)
 
-    # Reading, for a person
+    # Reading for the user
 
     async def read(self, skill: HostedSkill, path: str) -> bytes:
-        """Return one file for a person to look at. It is no load: nothing is approved by it (H12).
+        """Return one file for the user to look at. This neither loads nor approves the skill (H12).
 
-        Where no files are listed, there is nothing that it could be compared with.
+        The file of a skill that lists no files cannot be verified.
         """
         with translated_errors(skill.origin, skill.uri):
             if skill.files is None:
@@ -261,13 +268,13 @@ class Host:
         return await self._places.content(skill, file)
 
     async def pull(self, skill: HostedSkill, dest: Path) -> Path:
-        """Write all files of a skill below `dest`, each verified, and return its folder (H11)."""
+        """Write all files of a skill, verified, to a folder below `dest`, and return that folder (H11)."""
         return await pull_skill(self._places, skill, dest)
 
-    # Conversations
+    # Sessions
 
     def session(self) -> Session:
-        """Return a new conversation: with its own approvals, and its own skills in context."""
+        """Return a new session for one conversation, with its own approvals and loaded skills."""
         session = Session(self._places, Consent(self._approve, self._approval_store))
         self._sessions.add(session)
         return session

@@ -1,4 +1,4 @@
-"""A skill as a host knows it: its place, the paths of its files, and the tools it asks for."""
+"""A skill as a host knows it: its origin, the paths of its files, and the tools it requests."""
 
 import posixpath
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from skillwire.errors import InvalidValueError, VerificationError
 from skillwire.frontmatter.rules import parse_tools
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import ListedSkill, RemoteDelivery, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import DeliveryClaim, FileClaim, ListedSkill, SkillClaim
 from skillwire.safe_text import quoted, strip_invisible
 
 Identity: TypeAlias = tuple[str, str]
-"""The label of a place, and a URI there. Neither means anything without the other (H9)."""
+"""The label of a server or folder, and a URI there. Only both together identify a skill (H9)."""
 
 SHOWN_DESCRIPTION = 1024
-"""Characters of a description that people and models are shown: as many as a skill may have (H27)."""
+"""Characters of a description that are shown to people and models: the limit of the standard (H27)."""
 _SHOWN_PATH = 200
 _SHOWN_PATH_LENGTH = 200
 _UNRESERVED = "!$&'()*+,;=:@/"
@@ -43,15 +43,15 @@ _SHOWN_EFFECTS = 50
 
 @dataclass(frozen=True, slots=True)
 class HostedSkill:
-    """One skill of one place, at one moment: its record, and the name it goes by in a host."""
+    """One version of a skill of a server or folder: its record, its claim, and its unique name in a host."""
 
     record: SkillRecord
-    claim: RemoteSkill | None = None
-    """What its server listed, which every read is compared with. None for one of the person's own."""
+    claim: SkillClaim | None = None
+    """What its server listed. Every read is verified against it. None for the user's own skills."""
     handle: str = ""
-    """What people and models call it, and no other."""
+    """The unique name for people and models."""
     approval_status: ApprovalStatus = ApprovalStatus.UNKNOWN
-    """What is known of its approval. A local one needs none."""
+    """Whether it is approved. The user's own skills need no approval."""
 
     def __post_init__(self) -> None:
         if self.local != (self.claim is None):
@@ -65,7 +65,7 @@ class HostedSkill:
 
     @property
     def local(self) -> bool:
-        """Whether it is one of the person's own: then it needs no approval."""
+        """Whether it is one of the user's own skills, which need no approval."""
         return not self.record.origin.foreign
 
     @property
@@ -82,7 +82,7 @@ class HostedSkill:
 
     @property
     def description(self) -> str:
-        """Its description as people and models are shown it (H27)."""
+        """Its description, shortened and cleaned for people and models (H27)."""
         return strip_invisible(self.record.description, SHOWN_DESCRIPTION)
 
     @property
@@ -91,17 +91,17 @@ class HostedSkill:
 
     @property
     def uri(self) -> str:
-        """The URI of its `SKILL.md`, as its place spells it."""
+        """The URI of its `SKILL.md` at its server or in its folder."""
         return self.record.uri if self.claim is None else self.claim.uri
 
     @property
     def root(self) -> str:
-        """The URI of its folder, as its place spells it."""
+        """The URI of the skill's folder at its server, or in the user's folder."""
         return self.record.root if self.claim is None else self.claim.root
 
     @property
     def path(self) -> str:
-        """Where it is in the names of its place, as a person would write it."""
+        """Its path within its server or folder, decoded and readable."""
         return strip_invisible(unquote(self.root.removeprefix(SCHEME)), _SHOWN_PATH)
 
     @property
@@ -109,45 +109,45 @@ class HostedSkill:
         return quoted(self.handle or f"{self.label}:{self.path}")
 
     @property
-    def files(self) -> tuple[RemoteFile, ...] | None:
-        """Its files, by the URIs that its place gives them. None where they show when they are read."""
+    def files(self) -> tuple[FileClaim, ...] | None:
+        """Its files, with their URIs at its server or in its folder. None for dynamic skills."""
         if self.claim is not None:
             return self.claim.files
         record, listed = self.record, [file for file in self.record.files if isinstance(file, SkillFile)]
-        found = tuple(RemoteFile(record.uri_of(file.path), file.digest, file.size) for file in listed)
+        found = tuple(FileClaim(record.uri_of(file.path), file.digest, file.size) for file in listed)
         return None if record.dynamic else found
 
     @property
-    def main(self) -> RemoteFile | None:
-        """Its `SKILL.md`, if that is promised."""
+    def main(self) -> FileClaim | None:
+        """Its `SKILL.md`, if it is listed."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
     @property
-    def deliveries(self) -> tuple[RemoteDelivery, ...]:
-        """Where its files are, in dialects that do not list them."""
+    def deliveries(self) -> tuple[DeliveryClaim, ...]:
+        """Where to read its files, in dialects that do not list them."""
         return () if self.claim is None else self.claim.deliveries
 
     @property
-    def claimed(self) -> RemoteSkill:
-        """What its server listed. Only a server's skill has it."""
-        assert self.claim is not None, "nobody claims anything of an own skill"
+    def claimed(self) -> SkillClaim:
+        """The claim of a server's skill. The user's own skills have none."""
+        assert self.claim is not None, "one of the user's own skills has no claim"
         return self.claim
 
 
 def describe_place(label: str, *, local: bool) -> str:
-    """Return what a place is called in a sentence."""
+    """Return the kind and the label of a place, for messages."""
     return f"{'folder' if local else 'server'} {quoted(label)}"
 
 
 def display_path(skill: ListedSkill, uri: str) -> str:
-    """Return the path of a file of the skill, as people and models are shown it (H27)."""
+    """Return the path of a file of the skill, cleaned for people and models (H27)."""
     return strip_invisible(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH_LENGTH)
 
 
 def normalize_path(path: str) -> str:
-    """Return a reference without what means nothing. Raises `VerificationError` for one that leads out (H19).
+    """Return a path without empty segments and `.`. Raises `VerificationError` if it leads out (H19).
 
-    It is meant from the folder of the skill's `SKILL.md`, wherever it was read. An empty one is that folder.
+    Paths are relative to the folder of the skill's `SKILL.md`. An empty path is that folder.
     """
     decoded = unquote(path)
     segments = [segment for segment in path.split("/") if segment not in {"", "."}]
@@ -156,31 +156,31 @@ def normalize_path(path: str) -> str:
         raise VerificationError(
             "",
             server_problem(
-                path[:_SHOWN_PATH_LENGTH], Rule.UNLISTED, "that is no path below the folder of the skill"
+                path[:_SHOWN_PATH_LENGTH], Rule.UNLISTED, "it is not a path below the folder of the skill"
             ),
         )
     return "/".join(segments)
 
 
 def canonical_uri(uri: str) -> str:
-    """Return one spelling for all that a server may take for one URI: decoded, folded, without detours."""
+    """Return a key that is equal for all spellings of a URI: decoded, case-folded and normalized."""
     return fold_path(posixpath.normpath(unquote(uri)))
 
 
-def listed_file(skill: ListedSkill, path: str) -> RemoteFile | None:
-    """Return the file of the entry that a reference means, spelled as in a document or as in a URI (H14)."""
+def listed_file(skill: ListedSkill, path: str) -> FileClaim | None:
+    """Return the listed file at a path or URI, percent-encoded or not; None if it is not listed (H14)."""
     files = {file.uri: file for file in skill.files or ()}
     if path in files:
         return files[path]
-    wanted = normalize_path(path)
+    normalized = normalize_path(path)
     paths = {unquote(uri.removeprefix(f"{skill.root}/")): file for uri, file in files.items()}
-    return paths.get(wanted) or paths.get(unquote(wanted))
+    return paths.get(normalized) or paths.get(unquote(normalized))
 
 
-def files_below(skill: ListedSkill, path: str) -> list[RemoteFile]:
-    """Return the files of the entry that are in a folder, however deep."""
-    wanted = unquote(normalize_path(path))
-    below = f"{wanted}/" if wanted else ""
+def files_below(skill: ListedSkill, path: str) -> list[FileClaim]:
+    """Return all listed files below a folder, at any depth."""
+    folder = unquote(normalize_path(path))
+    below = f"{folder}/" if folder else ""
     return [
         file
         for file in skill.files or ()
@@ -189,20 +189,20 @@ def files_below(skill: ListedSkill, path: str) -> list[RemoteFile]:
 
 
 def live_uri(skill: ListedSkill, path: str) -> str:
-    """Return the URI of a file that no entry lists, because content is made when it is read (S9)."""
+    """Return the URI of a file of a dynamic skill, which lists no files (S9)."""
     if path.startswith(f"{skill.root}/"):
         path = path.removeprefix(f"{skill.root}/")
     return f"{skill.root}/{quote(unquote(normalize_path(path)), safe=_UNRESERVED)}"
 
 
 def unlisted_finding(skill: ListedSkill, path: str) -> Problem:
-    """Return what is wrong with reading a file that the entry does not list: it is no file of the skill."""
+    """Return the problem of a read of a file that the skill does not list."""
     message = f"{quoted(path)} is not among its files; an empty path lists them"
     return server_problem(skill.uri, Rule.UNLISTED, message)
 
 
 def requested_tools(skill: ListedSkill) -> frozenset[str]:
-    """Return the tools that a skill would like to use without a question."""
+    """Return the tools that a skill requests to use without asking."""
     value = skill.frontmatter.get(ALLOWED_TOOLS)
     if isinstance(value, str):
         return frozenset(parse_tools(value))
@@ -211,7 +211,7 @@ def requested_tools(skill: ListedSkill) -> frozenset[str]:
 
 
 def effects(skill: ListedSkill) -> tuple[str, ...]:
-    """Return everything in a frontmatter that may be meant to have an effect, for a person to read."""
+    """Return the requested tools, and all other frontmatter fields that may have an effect, for display."""
     tools = [
         f"{ALLOWED_TOOLS}: {strip_invisible(tool, _SHOWN_EFFECT)}" for tool in sorted(requested_tools(skill))
     ]
@@ -224,5 +224,5 @@ def effects(skill: ListedSkill) -> tuple[str, ...]:
 
 
 def is_for_models(skill: ListedSkill) -> bool:
-    """Whether a model may begin with it by itself."""
+    """Whether a model may load the skill without the user."""
     return skill.frontmatter.get("disable-model-invocation") is not True

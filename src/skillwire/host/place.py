@@ -1,4 +1,4 @@
-"""A source as a host sees it: a place with a label, whose skills are the person's own or a server's."""
+"""A source as a host sees it: a place with a label, whose skills are the user's own or a server's."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,23 +16,23 @@ from skillwire.host.servers.records import hosted_record
 from skillwire.host.servers.source import ServerSource
 from skillwire.library.library import Library
 from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.sources.base import Source
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a place lists, and every fault in it."""
+    """The skills that a place lists, and every problem in its list."""
 
     skills: list[HostedSkill]
     findings: Findings = field(default_factory=Findings)
 
 
 class Place(ABC):
-    """One source of a host. Its methods raise `SkillwireError` or `MCPError`."""
+    """A folder of the user, or a server, in a host. Methods raise `SkillwireError` or `MCPError`."""
 
     local: bool
-    """Whether these are the person's own skills, which nobody has to approve."""
+    """Whether these are the user's own skills, which need no approval."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -43,12 +43,12 @@ class Place(ABC):
 
     @property
     def identity(self) -> str | None:
-        """What the label stands for; None where no approval can be kept, or none is needed (H28)."""
+        """The server that the label points at (H28). None if approvals cannot be stored or are not needed."""
         return None
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """What a server declared of the extension when it was last reached."""
+        """The settings of the extension that a server declared when it was last reached."""
         return None
 
     @abstractmethod
@@ -56,24 +56,24 @@ class Place(ABC):
 
     @abstractmethod
     async def get(self, uri: str) -> HostedSkill:
-        """Return the skill at `uri`, listed or not, as it is now (H3, H15)."""
+        """Return the current version of the skill at `uri`, listed or not (H3, H15)."""
 
     @abstractmethod
     async def read(self, uri: str, size: int | None = None) -> bytes:
-        """Return the bytes at `uri`. Of a server, nothing was compared with anything."""
+        """Return the bytes at `uri`. Bytes from a server are not verified here."""
 
     @abstractmethod
     async def children(self, uri: str) -> "list[str]":
-        """Return the URIs of what is in a folder."""
+        """Return the URIs of the direct children of a folder."""
 
 
 def place_of(source: Source) -> Place:
-    """Return a source as a place: a server, or else the person's own."""
+    """Return the place for a source. Every source but a `ServerSource` is the user's own."""
     return ServerPlace(source) if isinstance(source, ServerSource) else OwnPlace(source)
 
 
 class OwnPlace(Place):
-    """A source of the person's own. Its records are used as they are."""
+    """A source of the user's own skills. Its records are used as they are."""
 
     local = True
 
@@ -82,7 +82,7 @@ class OwnPlace(Place):
         self._library = Library([source])
 
     async def list(self) -> Found:
-        """Look at the source. Every skill that is left out is a finding."""
+        """Scan the source. Every skill that is left out is reported in the findings."""
         catalog = await self._library.load()
         found = Found([])
         for problem in catalog.problems:
@@ -96,7 +96,7 @@ class OwnPlace(Place):
         return found
 
     async def get(self, uri: str) -> HostedSkill:
-        await self._library.load()  # it may have changed: nobody watches it
+        await self._library.load()  # no watcher reports changes, so scan again
         return _own(await self._library.skill(uri), self.label)
 
     async def read(self, uri: str, size: int | None = None) -> bytes:  # noqa: ARG002 - the library bounds what it reads
@@ -117,7 +117,7 @@ class OwnPlace(Place):
 
 
 class ServerPlace(Place):
-    """A server. Nothing that it says was compared with anything."""
+    """A server. What it sends is not verified here."""
 
     local = False
 
@@ -135,7 +135,7 @@ class ServerPlace(Place):
 
     async def list(self) -> Found:
         listing = await self._transport.list()
-        return Found(await run_sync(self._hosted, listing.skills), listing.findings)  # they may be very many
+        return Found(await run_sync(self._hosted, listing.skills), listing.findings)  # slow for long lists
 
     async def get(self, uri: str) -> HostedSkill:
         return HostedSkill(hosted_record(self.label, claim := await self._transport.get(uri)), claim)
@@ -146,7 +146,7 @@ class ServerPlace(Place):
     async def children(self, uri: str) -> "list[str]":
         return [str(child["uri"]) for child in await self._transport.read_directory(uri)]
 
-    def _hosted(self, claims: "list[RemoteSkill]") -> "list[HostedSkill]":
+    def _hosted(self, claims: "list[SkillClaim]") -> "list[HostedSkill]":
         return [HostedSkill(hosted_record(self.label, claim), claim) for claim in claims]
 
 
@@ -155,19 +155,19 @@ def _is_own(record: SkillRecord) -> bool:
 
 
 def _own(record: SkillRecord, label: str) -> HostedSkill:
-    """Return a skill of the person's own, under the label of its place, whatever its record calls the source.
+    """Return one of the user's own skills, with the label of its place as its source.
 
-    Raises `VerificationError` for one that a server wrote. It would need an approval, and there is nothing
-    here that one could be bound to.
+    Raises `VerificationError` for a skill from a server. It needs an approval, and without the server's claim
+    there is nothing to bind one to.
     """
     if not _is_own(record):
-        told = "a server wrote it; give the host the server itself, so that a person is asked"
-        raise VerificationError("", server_problem(record.uri, Rule.ENTRY_SHAPE, told))
+        message = "it comes from a server; give the host the server itself, so that the user can approve it"
+        raise VerificationError("", server_problem(record.uri, Rule.ENTRY_SHAPE, message))
     if record.origin.source != label:
         record = replace(record, origin=replace(record.origin, source=label))
     return HostedSkill(record)
 
 
 def _leaves_out(problem: Problem) -> bool:
-    """Whether something is not listed because of this: a skill, or the whole source."""
+    """Whether this problem keeps a skill, or the whole source, from being listed."""
     return problem.severity is Severity.ERROR or problem.rule is Rule.SOURCE_WAITING

@@ -1,4 +1,4 @@
-"""Every place that skills come from, what they list at this moment, and verified reads from each."""
+"""All places of a host: discover their skills, look up single ones, and read verified files."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -18,77 +18,77 @@ from skillwire.host.place import Found, Place, place_of
 from skillwire.host.registry import Registry
 from skillwire.host.store.approvals import ApprovalStatus, content_key
 from skillwire.protocol.messages import SKILLS_GET, SKILLS_LIST
-from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.protocol.remote import FileClaim, SkillClaim
 from skillwire.protocol.verify import file_faults
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Source
 
-Noticed: TypeAlias = Callable[[Registry], None]
-"""Told of every new registry, right after it stands."""
+OnRegistryChange: TypeAlias = Callable[[Registry], None]
+"""Called with every new registry, right after it replaced the old one."""
 
 _MAX_LOOKED_UP = 1000
-"""Skills beside the lists that are remembered: a server may have one at every URI."""
+"""Unlisted skills to remember. A server may have one at every URI."""
 
 
 class Places:
-    """Sources by their labels, and the registry of their skills. The one part that moves."""
+    """Places by label, and the registry of their skills. All changing state of a host is here."""
 
     def __init__(
         self,
         sources: Iterable[Source],
-        keeping: ApprovalStore,
+        approval_store: ApprovalStore,
         limits: Limits,
         timeout_seconds: float,
-        noticed: Noticed,
+        on_registry_change: OnRegistryChange,
     ) -> None:
         self.places = _by_label(sources)
         self.registry = Registry()
         self.limits = limits
         self.notes: list[Problem] = []
-        """What the person should know of places, beside what they list."""
-        self._approval_store = keeping
+        """Problems of places that do not come from their lists."""
+        self._approval_store = approval_store
         self._timeout_seconds = timeout_seconds
-        self._noticed = noticed
+        self._on_registry_change = on_registry_change
         self._looked_up: dict[Identity, HostedSkill] = {}
-        """What no list has, oldest first."""
+        """Unlisted skills that were looked up, oldest first."""
         self._discovering = anyio.Lock()
         self._rounds = 0
 
     def place(self, label: str) -> Place:
-        """Return the place of that label. Raises `BadParamsError`."""
+        """Return the place with this label. Raises `BadParamsError`."""
         if (place := self.places.get(label)) is None:
             known = ", ".join(map(quoted, self.places)) or "none"
-            raise BadParamsError(f"there is no server {quoted(label)}; there are {known}")
+            raise BadParamsError(f"there is no server {quoted(label)}; known labels: {known}")
         return place
 
     async def discover(self) -> Registry:
-        """List every place at once. Many who ask at once share one look (H29)."""
-        seen = self._rounds
+        """List every place concurrently. Concurrent callers share one discovery (H29)."""
+        rounds_before = self._rounds
         async with self._discovering:
-            if self._rounds == seen:  # else somebody looked while we waited
+            if self._rounds == rounds_before:  # otherwise another task discovered while this one waited
                 listings: dict[str, Found | Problem] = {}
                 async with anyio.create_task_group() as tasks:
                     for place in self.places.values():
                         tasks.start_soon(self._list, place, listings)
-                await self._take({label: listings[label] for label in self.places})
+                await self._build_registry({label: listings[label] for label in self.places})
                 self._rounds += 1
         return self.registry
 
     async def find(self, name: str) -> HostedSkill:
-        """Return the skill that `name` means; `label:URI` also if no list has it (H3)."""
-        beside = await self.unlisted_identity(name)
-        return self.registry.resolve(name) if beside is None else await self.lookup(*beside)
+        """Return the skill that `name` refers to. `label:URI` also finds unlisted skills (H3)."""
+        unlisted = await self.unlisted_identity(name)
+        return self.registry.resolve(name) if unlisted is None else await self.lookup(*unlisted)
 
     async def unlisted_identity(self, name: str) -> Identity | None:
-        """Return the label and the URI that a name spells, if that is of no skill that is known."""
+        """Return the label and the URI in a name `label:URI`, if the registry does not know that skill."""
         if self._rounds == 0:
             await self.discover()
         label, _, uri = name.partition(":")
-        spelled = label in self.places and "://" in uri
-        return (label, uri) if spelled and not self.registry.knows(name) else None
+        is_identity = label in self.places and "://" in uri
+        return (label, uri) if is_identity and not self.registry.knows(name) else None
 
     async def lookup(self, label: str, uri: str) -> HostedSkill:
-        """Return the skill at `uri` as its place has it now, listed or not (H3, H15). Raises `HostError`."""
+        """Fetch the current version of the skill at `uri`, listed or not (H3, H15). Raises `HostError`."""
         place = self.place(label)
         before = self._looked_up.pop((label, uri), None)
         with translated_errors(place.origin, SKILLS_GET):
@@ -97,21 +97,21 @@ class Places:
             self._looked_up[label, uri] = skill
             if len(self._looked_up) > _MAX_LOOKED_UP:
                 del self._looked_up[next(iter(self._looked_up))]
-        self._swap(self.registry.having(await self._judged(skill)))
+        self._swap(self.registry.having(await self._with_status(skill)))
         return self.registry.skill((label, uri))
 
-    def listed(self, label: str) -> list[RemoteSkill]:
-        """Return the skills of a server that its list has, in the order of the list."""
+    def listed(self, label: str) -> list[SkillClaim]:
+        """Return what a server claims about the skills in its list, in list order."""
         return [
             each.claim
             for each in self.registry
             if each.label == label and each.claim is not None and each.identity not in self._looked_up
         ]
 
-    async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes:
-        """Return the bytes of a file if they are what the entry promises (H15). Raises `HostError`."""
-        if (kept := await self._approval_store.cached(skill, file)) is not None:
-            return kept
+    async def content(self, skill: HostedSkill, file: FileClaim) -> bytes:
+        """Return the bytes of a file, verified against the claim (H15). Raises `HostError`."""
+        if (cached := await self._approval_store.cached(skill, file)) is not None:
+            return cached
         with translated_errors(skill.origin, file.uri):
             content = await self.place(skill.label).read(file.uri, file.size)
         if faults := tuple(file_faults(file, content)):
@@ -120,14 +120,17 @@ class Places:
         return content
 
     async def granted(self, skill: HostedSkill) -> frozenset[str]:
-        """Return the tools that a skill may use without a question: its own, or those that were granted."""
-        wanted = requested_tools(skill)
-        return wanted if skill.local else wanted & await self._approval_store.granted(skill)
+        """Return the tools that a skill may use without asking.
+
+        For the user's own skills, all that it requests. For others, those that the user granted.
+        """
+        requested = requested_tools(skill)
+        return requested if skill.local else requested & await self._approval_store.granted(skill)
 
     async def refresh_status(self, identity: Identity) -> None:
-        """Take note that an approval was given or taken back."""
+        """Update the registry after an approval was given or revoked."""
         if (known := self.registry.get(identity)) is not None:
-            self._swap(self.registry.having(await self._judged(known)))
+            self._swap(self.registry.having(await self._with_status(known)))
 
     async def _list(self, place: Place, listings: dict[str, Found | Problem]) -> None:
         try:
@@ -141,8 +144,8 @@ class Places:
             rule = Rule.LOGIN_REQUIRED if isinstance(error, LoginRequiredError) else Rule.SOURCE_FAILED
             listings[place.label] = Problem("", rule, Severity.ERROR, message, label=place.label)
 
-    async def _take(self, listings: Mapping[str, Found | Problem]) -> None:
-        """Make the registry of what all places said, with what they have beside their lists (H3)."""
+    async def _build_registry(self, listings: Mapping[str, Found | Problem]) -> None:
+        """Replace the registry by one of these listings and the unlisted skills that were looked up (H3)."""
         skills: list[HostedSkill] = []
         problems = list(self.notes)
         for label, listing in listings.items():
@@ -150,25 +153,27 @@ class Places:
                 problems.append(listing)
                 continue
             listed = {skill.uri: skill for skill in listing.skills}
-            beside = {uri: each for (whose, uri), each in self._looked_up.items() if whose == label}
-            skills += {**listed, **beside, **listed}.values()
+            unlisted = {uri: each for (owner, uri), each in self._looked_up.items() if owner == label}
+            skills += {**listed, **unlisted, **listed}.values()
             problems += [replace(each, label=label) for each in listing.findings.kept]
             if listing.findings.more:
                 message = f"and {listing.findings.more:,} more"
                 problems.append(Problem("", Rule.MORE, Severity.ERROR, message, label=label))
-        known = await self._approval_store.judged(skills)
-        judged = [_decided(each, known[each.identity]) if each.identity in known else each for each in skills]
+        known = await self._approval_store.statuses(skills)
+        decided = [
+            _decided(each, known[each.identity]) if each.identity in known else each for each in skills
+        ]
         self._swap(
-            await anyio.to_thread.run_sync(Registry, judged, problems, self.places)
-        )  # they may be very many
+            await anyio.to_thread.run_sync(Registry, decided, problems, self.places)
+        )  # slow for long lists
 
-    async def _judged(self, skill: HostedSkill) -> HostedSkill:
-        """Return a skill with how it stands: other content than was approved ends an approval (H17)."""
+    async def _with_status(self, skill: HostedSkill) -> HostedSkill:
+        """Return a skill with its approval status. Changed content ends an approval (H17)."""
         return skill if skill.local else _decided(skill, await self._approval_store.approval_status(skill))
 
     def _swap(self, registry: Registry) -> None:
         self.registry = registry
-        self._noticed(registry)
+        self._on_registry_change(registry)
 
 
 def _decided(skill: HostedSkill, approval_status: ApprovalStatus) -> HostedSkill:
@@ -181,7 +186,7 @@ def _by_label(sources: Iterable[Source]) -> dict[str, Place]:
     known: dict[str, Place] = {}
     for each in sources:
         validate_label(each.label)
-        if any(each.label.casefold() == label.casefold() for label in known):  # as some file systems see it
-            raise ConflictError(f"two places have the label {quoted(each.label)}; give each its own")
+        if any(each.label.casefold() == label.casefold() for label in known):  # some file systems ignore case
+            raise ConflictError(f"two sources have the label {quoted(each.label)}; give each its own label")
         known[each.label] = place_of(each)
     return known

@@ -1,4 +1,4 @@
-"""All files of a skill in a folder, because a person asked for them (H11)."""
+"""Write all files of a server's skill to a folder, at the request of the user (H11)."""
 
 import os
 from collections.abc import Mapping
@@ -15,29 +15,29 @@ from skillwire.core.problem import Rule
 from skillwire.errors import UsageError, VerificationError
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.verify import frontmatter_faults
 from skillwire.safe_text import quoted
 
 
 class FileReader(Protocol):
-    """Who reads files, and verifies them."""
+    """Reads verified files."""
 
-    async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes: ...
+    async def content(self, skill: HostedSkill, file: FileClaim) -> bytes: ...
 
 
 async def pull_skill(reader: FileReader, skill: HostedSkill, dest: Path) -> Path:
-    """Write a skill below `dest`, in folders that say whose it is, and return its own (H9).
+    """Write a skill to a folder below `dest`, named by its label and path, and return that folder (H9).
 
-    It is there whole, or not at all. Raises `UsageError` or `HostError`.
+    The folder appears only when it is complete. Raises `UsageError` or `HostError`.
     """
     files = skill.files
     if files is None:
         raise UsageError(
-            f"{skill.quoted} has no list of files: its content is made when it is read",
-            hint="there is nothing that could be kept",
+            f"{skill.quoted} has no list of files: its content is generated on each read",
+            hint="only skills that list their files can be pulled",
         )
-    folder = dest.joinpath(skill.label, *_place(skill))
+    folder = dest.joinpath(skill.label, *_folder_names(skill))
     await anyio.to_thread.run_sync(_require_absent, folder)
     paths = {file.uri: unquote(file.uri.removeprefix(f"{skill.root}/")) for file in files}
     for path in paths.values():
@@ -48,12 +48,12 @@ async def pull_skill(reader: FileReader, skill: HostedSkill, dest: Path) -> Path
             )
     contents: dict[str, bytes] = {}
 
-    async def read(file: RemoteFile) -> tuple[str, bytes]:
+    async def read(file: FileClaim) -> tuple[str, bytes]:
         return paths[file.uri], await reader.content(skill, file)
 
     sized = all(file.size is not None for file in files)
     at_once = MAX_CONCURRENT_READS if sized else MAX_CONCURRENT_UNSIZED_READS
-    await process_in_order(files, read, lambda came: contents.update([came]), at_once)
+    await process_in_order(files, read, lambda item: contents.update([item]), at_once)
     if skill.claim is not None and (
         faults := tuple(frontmatter_faults(skill.claim, contents[paths[skill.uri]]))
     ):
@@ -62,12 +62,11 @@ async def pull_skill(reader: FileReader, skill: HostedSkill, dest: Path) -> Path
     return folder
 
 
-def _place(skill: HostedSkill) -> list[str]:
-    """Return the folders that spell the URI: no two skills of one server have the same."""
+def _folder_names(skill: HostedSkill) -> list[str]:
+    """Return folder names from the URI. They differ for any two skills of one server."""
     root = skill.root
     scheme, _, rest = root.partition(":")
-    spelled = root.removeprefix(SCHEME) if root.startswith(SCHEME) else f"{scheme}+/{rest.lstrip('/')}"
-    path = unquote(spelled)
+    path = unquote(root.removeprefix(SCHEME) if root.startswith(SCHEME) else f"{scheme}+/{rest.lstrip('/')}")
     if fault := portable_fault(path):
         raise VerificationError(skill.origin, server_problem(skill.uri, Rule.ENTRY_URI, f"its path {fault}"))
     return path.split("/")
@@ -76,23 +75,23 @@ def _place(skill: HostedSkill) -> list[str]:
 def _require_absent(folder: Path) -> None:
     if os.path.lexists(folder):
         raise UsageError(
-            f"{quoted(str(folder))} is there already",
+            f"{quoted(str(folder))} already exists",
             hint="remove it, choose another folder, or replace it with `--force`",
         )
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write beside the folder, and give it its name when it is complete."""
+    """Write to a temporary folder, and rename it when it is complete."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with staging_folder(folder.parent) as beside:
+        with staging_folder(folder.parent) as staging:
             for path, content in contents.items():
-                target = beside / "skill" / path
+                target = staging / "skill" / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
-            (beside / "skill").rename(folder)
+            (staging / "skill").rename(folder)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise UsageError(
-            f"{quoted(str(folder))} cannot be written: {reason}", hint="choose another folder"
+            f"cannot write {quoted(str(folder))}: {reason}", hint="choose another folder"
         ) from error

@@ -1,4 +1,4 @@
-"""Whether a server keeps what it promises: every entry, every file, every frontmatter."""
+"""Verify that a server delivers what it lists: every entry, file and frontmatter."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -20,11 +20,11 @@ from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
 from skillwire.protocol.remote import (
+    DeliveryClaim,
     Dialect,
+    FileClaim,
     Integrity,
-    RemoteDelivery,
-    RemoteFile,
-    RemoteSkill,
+    SkillClaim,
     is_object,
     is_uri_text,
 )
@@ -33,11 +33,11 @@ from skillwire.protocol.verify import file_faults, frontmatter_faults
 _INCOMPLETE = frozenset(
     {Rule.LIST_ENDLESS, Rule.READ_FAILED, Rule.READ_BUDGET, Rule.ENTRY_LIMITS, Rule.TIMEOUT}
 )
-"""What keeps something from being verified, and proves nothing else."""
+"""Findings that only say that something could not be verified."""
 
 
 class Outcome(IntEnum):
-    """What was found, as an exit code. The first that applies counts."""
+    """The result of a verification, as an exit code."""
 
     VERIFIED = 0
     UNREACHABLE = 4
@@ -48,7 +48,7 @@ class Outcome(IntEnum):
 
 @dataclass(slots=True)
 class SkillReport:
-    """One skill: how much of it is as listed, and what is not."""
+    """The result for one skill: the files and bytes that match, and the findings."""
 
     uri: str
     dynamic: bool
@@ -57,49 +57,49 @@ class SkillReport:
     size: int = 0
     findings: list[Problem] = field(default_factory=list[Problem])
     good: bool = True
-    """Whether all of it is as listed: there was no other finding, kept or not, than that of `conforms`."""
+    """Whether everything matches the list. Findings that only affect `conforms` do not count."""
     conforms: bool = True
-    """Whether strict clients accept a list that holds it."""
+    """Whether strict clients accept a list that contains it."""
 
 
 @dataclass(slots=True)
 class Report:
-    """Everything that was found out about a server. It is filled bit by bit, and good at any moment."""
+    """The result for a server. It is filled step by step, and usable at any moment."""
 
     skills: list[SkillReport] = field(default_factory=list[SkillReport])
     found: Findings = field(default_factory=Findings)
     dialect: Dialect | None = None
 
     def note(self, *found: Problem, skill: SkillReport | None = None) -> None:
-        """Add what was found, of a skill or of none among the others."""
+        """Add findings, of one skill or of the server."""
         for finding in found:
-            kept = len(self.found.kept)
+            count = len(self.found.kept)
             self.found.add(finding)
             if skill is not None:
                 if finding.rule is Rule.ENTRY_NONCONFORMING:
                     skill.conforms = False
                 else:
                     skill.good = False
-                skill.findings += self.found.kept[kept:]
+                skill.findings += self.found.kept[count:]
 
     def take(self, found: Findings) -> None:
-        """Add what was found in a list, with all that it did not keep."""
+        """Add the findings of a list, and the number of those that it dropped."""
         self.note(*found.kept)
         self.found.more += found.more
         self.found.rules |= found.rules
 
     @property
     def count(self) -> int:
-        """How many findings there were, kept or not."""
+        """The number of all findings, including those beyond the limit."""
         return len(self.found.kept) + self.found.more
 
     def all_findings(self) -> list[Problem]:
-        """Return what was kept; if that is not everything, the last says how many more there were."""
+        """Return the findings. If there were more than the limit, the last one tells how many more."""
         more = f"and {self.found.more:,} more"
         return [*self.found.kept, *([server_problem("findings", Rule.MORE, more)] if self.found.more else [])]
 
     def other_findings(self) -> list[Problem]:
-        """Return those that belong to no skill among the others."""
+        """Return the findings that belong to no skill."""
         owned = {id(finding) for skill in self.skills for finding in skill.findings}
         return [finding for finding in self.all_findings() if id(finding) not in owned]
 
@@ -116,22 +116,22 @@ class Report:
 async def verify_server(
     client: SkillsClient, report: Report | None = None, *, drafts: bool = False
 ) -> Report:
-    """Read every file of every skill that a server lists, and compare it with its entry.
+    """Read every file of every skill that a server lists, and compare it with the list.
 
-    Files are read concurrently, within limits. Findings are in the order of the list.
+    Files are read concurrently, within limits. Findings are in list order.
 
-    With `drafts`, entries of early drafts are read, too. That there are some is a finding. `report` is filled
-    as findings come, so that it is usable after a cancellation.
+    With `drafts`, entries of earlier drafts are accepted, and reported as a finding. `report` is filled as
+    findings arrive, so it is usable after a cancellation.
     """
     report = report or Report()
-    if client.declared is None:  # and then its methods are not to be called (H1)
-        told = f"the server does not declare the extension `{EXTENSION}`"
-        report.note(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
+    if client.declared is None:  # its methods must not be called (H1)
+        message = f"the server does not declare the extension `{EXTENSION}`"
+        report.note(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, message))
         if not drafts:
             return report
-    asked = DraftsClient(client) if drafts else client
+    skills_client = DraftsClient(client) if drafts else client
     try:
-        listing = await asked.list()
+        listing = await skills_client.list()
     except VerificationError as error:
         report.note(error.problems[0])
         return report
@@ -140,7 +140,7 @@ async def verify_server(
         return report
     report.dialect = listing.dialect
     report.take(listing.findings)
-    await _verify_all(asked, listing.skills, report)
+    await _verify_all(skills_client, listing.skills, report)
     if client.declared is not None and client.offers_resources:
         unlisted = await _unlisted(client, {skill.uri for skill in listing.skills}, report)
         await _verify_all(client, unlisted, report, listed=False)
@@ -148,7 +148,7 @@ async def verify_server(
 
 
 async def _verify_all(
-    client: SkillsClient | DraftsClient, skills: Sequence[RemoteSkill], report: Report, *, listed: bool = True
+    client: SkillsClient | DraftsClient, skills: Sequence[SkillClaim], report: Report, *, listed: bool = True
 ) -> None:
     request_slots, unsized_slots = (
         anyio.Semaphore(MAX_CONCURRENT_READS),
@@ -159,19 +159,20 @@ async def _verify_all(
     ]
     try:
         await process_in_order(verified, _SkillVerifier.verify, _SkillVerifier.add_to_report)
-    finally:  # after a cancellation, skills that are not done report what they have
+    finally:  # after a cancellation, unfinished skills report their findings so far
         for skill in verified:
             skill.add_to_report()
 
 
-async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[RemoteSkill]:
-    """Return the skills that are resources, but not listed: a server may serve more than it lists (S11, S13).
+async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[SkillClaim]:
+    """Return skills that are among the resources, but not in the list of skills.
 
-    Only the entry of a skill shows that a resource is one (H4).
+    A server may serve more than it lists (S11, S13). Only an answer of `skills/get` shows that a resource is
+    a skill (H4).
     """
-    skills = list[RemoteSkill]()
+    skills = list[SkillClaim]()
 
-    async def get(uri: str) -> RemoteSkill | Problem | None:
+    async def get(uri: str) -> SkillClaim | Problem | None:
         try:
             return await client.get(uri)
         except VerificationError as error:
@@ -179,7 +180,7 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
         except MCPError:
             return None  # a resource, but not a skill
 
-    def take(found: RemoteSkill | Problem | None) -> None:
+    def take(found: SkillClaim | Problem | None) -> None:
         if isinstance(found, Problem):
             report.note(found)
         elif found is not None:
@@ -191,7 +192,7 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
 
 
 async def _documents(client: SkillsClient, report: Report) -> list[str]:
-    """Return the URI of each resource that may be the document of a skill. Note why some may be missing."""
+    """Return the URI of each resource that may be a `SKILL.md`. Report why some may be missing."""
     listing, uris = Listing(), dict[str, None]()
     try:
         async for resource in client.resources(listing):
@@ -212,9 +213,9 @@ class _ReadResult:
     """The result of reading one file."""
 
     content: bytes = b""
-    """Only of a document that is as listed. Other contents would wait for their turn in memory."""
+    """Only for a `SKILL.md` that matches. Other contents would take memory until their turn."""
     good: bool = False
-    """Whether it is as listed."""
+    """Whether the content matches the list."""
     size: int = 0
     findings: Sequence[Problem] = ()
 
@@ -225,7 +226,7 @@ class _SkillVerifier:
     def __init__(
         self,
         client: SkillsClient | DraftsClient,
-        skill: RemoteSkill,
+        skill: SkillClaim,
         report: Report,
         request_slots: anyio.Semaphore,
         unsized_slots: anyio.Semaphore,
@@ -268,8 +269,8 @@ class _SkillVerifier:
             return []
         what = "; ".join(reason.message for reason in reasons)
         where = "it is listed" if self._listed else "it is served, but not listed"
-        told = f"{where}; strict clients refuse every list that holds it: {what}"
-        return [server_problem(self._skill.uri, Rule.ENTRY_NONCONFORMING, told)]
+        message = f"{where}; strict clients refuse every list that contains it: {what}"
+        return [server_problem(self._skill.uri, Rule.ENTRY_NONCONFORMING, message)]
 
     async def _get(self) -> None:
         uri = self._skill.uri
@@ -277,14 +278,14 @@ class _SkillVerifier:
             async with self._request_slots:
                 same = await self._client.get(uri) == self._skill
             if not same:
-                told = "`skills/get` and `skills/list` say different things of it"
-                self._findings.append(server_problem(uri, Rule.ENTRY_OTHER, told))
+                message = "`skills/get` and `skills/list` return different entries for it"
+                self._findings.append(server_problem(uri, Rule.ENTRY_OTHER, message))
         except VerificationError as error:
             self._findings.append(error.problems[0])
         except MCPError as error:
             self._findings.append(refusal(uri, error))
 
-    async def _unpack(self, archive: RemoteDelivery) -> None:
+    async def _unpack(self, archive: DeliveryClaim) -> None:
         assert isinstance(self._client, DraftsClient)
         try:
             async with self._unsized_slots, self._request_slots:
@@ -297,11 +298,11 @@ class _SkillVerifier:
             self._own.files += len(files)
             self._own.size += sum(map(len, files.values()))
 
-    async def _read_file(self, file: RemoteFile) -> tuple[RemoteFile, _ReadResult]:
+    async def _read_file(self, file: FileClaim) -> tuple[FileClaim, _ReadResult]:
         return file, await self._read(file.uri, file)
 
-    def _take_file(self, came: tuple[RemoteFile, _ReadResult]) -> None:
-        file, read = came
+    def _take_file(self, result: tuple[FileClaim, _ReadResult]) -> None:
+        file, read = result
         if file.uri == self._skill.uri:
             self._take_document(read)
         else:
@@ -317,14 +318,14 @@ class _SkillVerifier:
         self._own.files += read.good
         self._findings += read.findings
 
-    async def _read(self, uri: str, file: RemoteFile | None = None) -> _ReadResult:
-        """Read a file, and return what is wrong with it."""
+    async def _read(self, uri: str, file: FileClaim | None = None) -> _ReadResult:
+        """Read a file, and compare it with its claim."""
         size = None if file is None else file.size
         try:
-            async with AsyncExitStack() as turns:
+            async with AsyncExitStack() as slots:
                 if size is None:
-                    await turns.enter_async_context(self._unsized_slots)
-                await turns.enter_async_context(self._request_slots)
+                    await slots.enter_async_context(self._unsized_slots)
+                await slots.enter_async_context(self._request_slots)
                 content = await self._client.read(uri, size)
         except VerificationError as error:
             return _ReadResult(findings=[error.problems[0]])

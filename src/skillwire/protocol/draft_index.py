@@ -20,9 +20,9 @@ from skillwire.protocol.delivery import Delivery, detect_archive_format, remove_
 from skillwire.protocol.drafts import INDEX_URI
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.remote import (
+    DeliveryClaim,
     Dialect,
-    RemoteDelivery,
-    RemoteSkill,
+    SkillClaim,
     frontmatter_faults,
     is_object,
     is_uri_text,
@@ -42,7 +42,7 @@ class DraftIndex:
     """The parsed index: the valid skills, each once, and all problems."""
 
     dialect: Dialect
-    skills: dict[str, RemoteSkill] = field(default_factory=dict[str, RemoteSkill])
+    skills: dict[str, SkillClaim] = field(default_factory=dict[str, SkillClaim])
     """By the URI of the `SKILL.md`."""
     findings: Findings = field(default_factory=Findings)
     complete: bool = True
@@ -76,13 +76,13 @@ def _is_draft_b(entries: list[object]) -> bool:
 
 def _read(entries: list[object], dialect: Dialect) -> DraftIndex:
     index = DraftIndex(dialect)
-    later: list[RemoteSkill] = []
+    later: list[SkillClaim] = []
     for value in entries[:MAX_INDEXED]:
         if dialect is Dialect.DRAFT_B and _is_of_draft_a(value):
-            later += [skill for skill in (_parse_entry_a(value),) if isinstance(skill, RemoteSkill)]
+            later += [skill for skill in (_parse_entry_a(value),) if isinstance(skill, SkillClaim)]
             continue
         parsed = _parse_entry_b(value) if dialect is Dialect.DRAFT_B else _parse_entry_a(value)
-        if isinstance(parsed, RemoteSkill):
+        if isinstance(parsed, SkillClaim):
             _merge_skill(index, parsed)
         elif parsed is not None:
             index.findings.add(*parsed)
@@ -101,7 +101,7 @@ def _is_of_draft_a(value: object) -> bool:
     return is_object(value) and "frontmatter" not in value and isinstance(value.get("type"), str)
 
 
-def _merge_skill(index: DraftIndex, skill: RemoteSkill) -> None:
+def _merge_skill(index: DraftIndex, skill: SkillClaim) -> None:
     """Add a skill. If it is already there, add its deliveries."""
     known = index.skills.setdefault(skill.uri, skill)
     if known is skill:
@@ -117,17 +117,17 @@ def _merge_skill(index: DraftIndex, skill: RemoteSkill) -> None:
     index.skills[skill.uri] = replace(known, deliveries=(*known.deliveries, *more))
 
 
-def _parse_entry_b(value: object) -> RemoteSkill | list[Problem]:
+def _parse_entry_b(value: object) -> SkillClaim | list[Problem]:
     if not is_object(value):
         return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
     url, listed = value.get("url"), value.get("archives", [])
     if not isinstance(listed, list) or len(cast("list[object]", listed)) > _MAX_ARCHIVES:
         return [server_problem(_place(url), Rule.ENTRY_SHAPE, "`archives` is not a list, or is too long")]
     found: list[Problem] = []
-    deliveries: list[RemoteDelivery] = []
+    deliveries: list[DeliveryClaim] = []
     if url is not None:
         document = _document(url, value.get("digest"), required=True)
-        (deliveries if isinstance(document, RemoteDelivery) else found).append(cast("Any", document))
+        (deliveries if isinstance(document, DeliveryClaim) else found).append(cast("Any", document))
     root = url.removesuffix(f"/{SKILL_FILE}") if isinstance(url, str) else None
     for each in cast("list[object]", listed):
         archive = _archive(each, root)
@@ -144,7 +144,7 @@ def _parse_entry_b(value: object) -> RemoteSkill | list[Problem]:
     return _skill(root, value.get("frontmatter"), deliveries, Dialect.DRAFT_B)
 
 
-def _parse_entry_a(value: object) -> RemoteSkill | list[Problem] | None:
+def _parse_entry_a(value: object) -> SkillClaim | list[Problem] | None:
     """Return the skill in an entry of draft A, or None for an unknown type or one that is not a skill."""
     if not is_object(value):
         return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
@@ -169,23 +169,23 @@ def _parse_entry_a(value: object) -> RemoteSkill | list[Problem] | None:
 
 
 def _skill(
-    root: str, frontmatter: object, deliveries: list[RemoteDelivery], dialect: Dialect
-) -> RemoteSkill | list[Problem]:
+    root: str, frontmatter: object, deliveries: list[DeliveryClaim], dialect: Dialect
+) -> SkillClaim | list[Problem]:
     uri = f"{root}/{SKILL_FILE}"
     if found := list(frontmatter_faults(uri, frontmatter)):
         return found
-    return RemoteSkill(uri, cast("Mapping[str, Json]", frontmatter), None, dialect, tuple(deliveries))
+    return SkillClaim(uri, cast("Mapping[str, Json]", frontmatter), None, dialect, tuple(deliveries))
 
 
-def _document(url: object, digest: object, *, required: bool) -> RemoteDelivery | Problem:
+def _document(url: object, digest: object, *, required: bool) -> DeliveryClaim | Problem:
     if not is_uri_text(url):
         return server_problem(
             INDEX_URI, Rule.ENTRY_URI, "the `url` of an entry is missing, not text, or too long"
         )
-    return next(uri_faults(url), None) or _delivery(RemoteDelivery(url), digest, required=required)
+    return next(uri_faults(url), None) or _delivery(DeliveryClaim(url), digest, required=required)
 
 
-def _archive(value: object, root: str | None, *, required: bool = True) -> RemoteDelivery | Problem | None:
+def _archive(value: object, root: str | None, *, required: bool = True) -> DeliveryClaim | Problem | None:
     """Return the delivery of an archive, or its problem, or None for an unsupported archive format."""
     if not is_object(value) or not is_uri_text(url := value.get("url")):
         message = "the `url` of an archive is missing, not text, or too long"
@@ -196,7 +196,7 @@ def _archive(value: object, root: str | None, *, required: bool = True) -> Remot
     form = detect_archive_format(url, mime_type if isinstance(mime_type, str) else "")
     if form is None:
         return None
-    return _delivery(RemoteDelivery(url, form=form), value.get("digest"), required=required)
+    return _delivery(DeliveryClaim(url, form=form), value.get("digest"), required=required)
 
 
 def _archive_faults(url: str, root: str | None) -> Iterator[Problem]:
@@ -205,7 +205,7 @@ def _archive_faults(url: str, root: str | None) -> Iterator[Problem]:
         yield server_problem(url, Rule.ENTRY_URI, f"the archive is not beside {quoted(root)}")
 
 
-def _delivery(delivery: RemoteDelivery, digest: object, *, required: bool) -> RemoteDelivery | Problem:
+def _delivery(delivery: DeliveryClaim, digest: object, *, required: bool) -> DeliveryClaim | Problem:
     if digest is None and not required:
         return delivery
     parsed = Digest.parse(digest) if isinstance(digest, str) else None

@@ -16,10 +16,10 @@ from skillwire.protocol.drafts import INDEX_URI
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import MANIFEST
 from skillwire.protocol.remote import (
+    DeliveryClaim,
     Dialect,
-    RemoteDelivery,
-    RemoteFile,
-    RemoteSkill,
+    FileClaim,
+    SkillClaim,
     check_files,
     is_object,
     is_uri_text,
@@ -37,7 +37,7 @@ _OLD_URI = re.compile(r"skill://([^/?#]+)")
 
 def read_manifest(
     uri: str, content: bytes, known: Mapping[str, Json], limits: Limits
-) -> RemoteSkill | list[Problem]:
+) -> SkillClaim | list[Problem]:
     """Return the skill whose manifest is at `uri`, or all its problems. Never raises.
 
     `known` contains the frontmatter fields that are known from elsewhere.
@@ -58,10 +58,10 @@ def read_manifest(
     files = check_files(main, (_file(root, item) for item in items), len(items), limits)
     if found or isinstance(files, list):
         return [*found, *(files if isinstance(files, list) else ())]
-    return RemoteSkill(main, {**known, "name": str(document["skill"])}, files, Dialect.MANIFEST)
+    return SkillClaim(main, {**known, "name": str(document["skill"])}, files, Dialect.MANIFEST)
 
 
-def _file(root: str, item: object) -> RemoteFile | Problem:
+def _file(root: str, item: object) -> FileClaim | Problem:
     main = f"{root}/{SKILL_FILE}"
     path = item.get("path") if is_object(item) else None
     if not is_object(item) or not isinstance(path, str):
@@ -103,19 +103,19 @@ class ListedResources:
         description = self.documents.get(document)
         return {} if description is None else {"description": description}
 
-    def iter_scanned_skills(self) -> "Iterator[RemoteSkill | list[Problem]]":
+    def iter_scanned_skills(self) -> "Iterator[SkillClaim | list[Problem]]":
         """Yield the skill of each document, of which only the URI is known."""
         for uri in self.documents:
             name = unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2])
             found = [*uri_faults(uri), *name_faults(uri, name)]
             frontmatter = {**self.known_frontmatter(uri), "name": name}
-            yield found or RemoteSkill(uri, frontmatter, None, Dialect.SCAN, (RemoteDelivery(uri),))
+            yield found or SkillClaim(uri, frontmatter, None, Dialect.SCAN, (DeliveryClaim(uri),))
 
-    def iter_old_uri_skills(self) -> "Iterator[RemoteSkill | list[Problem]]":
+    def iter_old_uri_skills(self) -> "Iterator[SkillClaim | list[Problem]]":
         """Yield the skill for each URI of the form `skill://name`, which is the URI of its document."""
         for uri, description in self.old_uris.items():
             name, main = unquote(uri.removeprefix(SCHEME)), f"{uri}/{SKILL_FILE}"
             known: dict[str, Json] = {} if description is None else {"description": description}
-            yield list(name_faults(main, name)) or RemoteSkill(
-                main, {**known, "name": name}, None, Dialect.OLD_URIS, (RemoteDelivery(uri),)
+            yield list(name_faults(main, name)) or SkillClaim(
+                main, {**known, "name": name}, None, Dialect.OLD_URIS, (DeliveryClaim(uri),)
             )

@@ -119,7 +119,7 @@ def path_fault(path: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteFile:
+class FileClaim:
     """A file that an entry lists."""
 
     uri: str
@@ -129,7 +129,7 @@ class RemoteFile:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteDelivery:
+class DeliveryClaim:
     """How an early draft delivers a skill: its `SKILL.md`, or all its files in an archive."""
 
     uri: str
@@ -152,26 +152,26 @@ class ListedSkill(Protocol):
     def frontmatter(self) -> Mapping[str, Json]: ...
 
     @property
-    def files(self) -> tuple[RemoteFile, ...] | None: ...
+    def files(self) -> tuple[FileClaim, ...] | None: ...
 
     @property
-    def main(self) -> RemoteFile | None: ...
+    def main(self) -> FileClaim | None: ...
 
     @property
-    def deliveries(self) -> tuple[RemoteDelivery, ...]: ...
+    def deliveries(self) -> tuple[DeliveryClaim, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteSkill:
+class SkillClaim:
     """A valid entry. Its files are either listed, or become known when they are read."""
 
     uri: str
     frontmatter: Mapping[str, Json]
     """Every field, or those that the dialect lists."""
-    files: tuple[RemoteFile, ...] | None
+    files: tuple[FileClaim, ...] | None
     """None if content is generated when it is read, and in dialects that do not list files."""
     dialect: Dialect = Dialect.FINAL
-    deliveries: tuple[RemoteDelivery, ...] = ()
+    deliveries: tuple[DeliveryClaim, ...] = ()
     """How to read it, in dialects that do not list files."""
 
     @property
@@ -188,17 +188,17 @@ class RemoteSkill:
         return self.uri.removesuffix(f"/{SKILL_FILE}")
 
     @property
-    def main(self) -> RemoteFile | None:
+    def main(self) -> FileClaim | None:
         """Its `SKILL.md`, if the entry lists it."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
     @property
-    def document(self) -> RemoteDelivery | None:
+    def document(self) -> DeliveryClaim | None:
         """Its `SKILL.md` as an early draft delivers it."""
         return next((each for each in self.deliveries if each.form is None), None)
 
     @property
-    def archives(self) -> tuple[RemoteDelivery, ...]:
+    def archives(self) -> tuple[DeliveryClaim, ...]:
         return tuple(each for each in self.deliveries if each.form is not None)
 
     @property
@@ -220,7 +220,7 @@ class RemoteSkill:
 
 def parse_entry(
     value: object, limits: Limits | None = None, dialect: Dialect = Dialect.FINAL
-) -> RemoteSkill | list[Problem]:
+) -> SkillClaim | list[Problem]:
     """Return the skill in an entry, or all its problems. Never raises.
 
     `dialect` is `FINAL` or `DRAFT_C`.
@@ -241,12 +241,12 @@ def parse_entry(
         found += files
     if found or isinstance(files, list):
         return found
-    return RemoteSkill(uri, cast("Mapping[str, Json]", frontmatter), files, dialect)
+    return SkillClaim(uri, cast("Mapping[str, Json]", frontmatter), files, dialect)
 
 
 def _files(
     uri: str, resources: object, limits: Limits, dialect: Dialect
-) -> "tuple[RemoteFile, ...] | list[Problem] | None":
+) -> "tuple[FileClaim, ...] | list[Problem] | None":
     if resources is _MISSING:
         missing = [server_problem(uri, Rule.ENTRY_RESOURCES, "it has no `resources`")]  # (H6)
         return None if dialect is Dialect.DRAFT_C else missing
@@ -259,8 +259,8 @@ def _files(
 
 
 def check_files(
-    uri: str, parsed: "Iterator[RemoteFile | Problem]", count: int, limits: Limits
-) -> "tuple[RemoteFile, ...] | list[Problem]":
+    uri: str, parsed: "Iterator[FileClaim | Problem]", count: int, limits: Limits
+) -> "tuple[FileClaim, ...] | list[Problem]":
     """Return the files of a skill, or all problems of each file and of the whole set (H7, H8)."""
     if count > limits.files:
         return [
@@ -268,12 +268,12 @@ def check_files(
         ]
     results = list(parsed)
     found = [each for each in results if isinstance(each, Problem)]
-    files = tuple(each for each in results if isinstance(each, RemoteFile))
+    files = tuple(each for each in results if isinstance(each, FileClaim))
     found += _set_faults(uri, files, limits)
     return found or files
 
 
-def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Problem:
+def _file(uri: str, item: object, dialect: Dialect) -> FileClaim | Problem:
     if not is_object(item):
         return server_problem(uri, Rule.ENTRY_RESOURCES, "an item of `resources` is not an object")
     name = item.get("uri")
@@ -287,7 +287,7 @@ def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Problem:
 
 def parse_file(
     uri: str, name: str, digest: object, size: object, *, sized: bool = True
-) -> RemoteFile | Problem:
+) -> FileClaim | Problem:
     """Return the file at the URI `name`, in the folder of the skill at `uri`, or its problem."""
     if fault := path_fault(name.removeprefix(uri.removesuffix(SKILL_FILE))):
         return server_problem(uri, Rule.ENTRY_RESOURCES, f"the file {quoted(name)} {fault}")
@@ -297,13 +297,13 @@ def parse_file(
             uri, Rule.ENTRY_RESOURCES, f"the digest of {quoted(name)} is not `sha256:` and 64 hex digits"
         )
     if not sized:
-        return RemoteFile(name, parsed, None)
+        return FileClaim(name, parsed, None)
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         return server_problem(uri, Rule.ENTRY_RESOURCES, f"the size of {quoted(name)} is not a whole number")
-    return RemoteFile(name, parsed, size)
+    return FileClaim(name, parsed, size)
 
 
-def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterator[Problem]:
+def _set_faults(uri: str, files: Sequence[FileClaim], limits: Limits) -> Iterator[Problem]:
     if all(file.uri != uri for file in files):
         yield server_problem(uri, Rule.ENTRY_RESOURCES, f"its own `{SKILL_FILE}` is not among its files")
     seen: dict[str, str] = {}

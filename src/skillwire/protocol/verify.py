@@ -11,14 +11,14 @@ from skillwire.errors import VerificationError
 from skillwire.frontmatter.document import read_document
 from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import RemoteDelivery, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import DeliveryClaim, FileClaim, SkillClaim
 from skillwire.protocol.unpacking import unpack
 from skillwire.safe_text import quoted
 
 _SHOWN_FIELD = 64
 
 
-def file_faults(file: RemoteFile, content: bytes) -> Iterator[Problem]:
+def file_faults(file: FileClaim, content: bytes) -> Iterator[Problem]:
     """Yield how `content` differs from what was listed."""
     if file.size is not None and len(content) != file.size:
         message = f"it was listed with {file.size:,} bytes and has {len(content):,}"
@@ -27,7 +27,7 @@ def file_faults(file: RemoteFile, content: bytes) -> Iterator[Problem]:
         yield server_problem(file.uri, Rule.DIGEST, f"it was listed as {file.digest} and is {found}")
 
 
-def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Problem]:
+def frontmatter_faults(skill: SkillClaim, document: bytes) -> Iterator[Problem]:
     """Yield every field in which a `SKILL.md` differs from the entry (H13).
 
     In a dialect that lists only some fields, only those are compared.
@@ -60,7 +60,7 @@ def _format_key(key: str) -> str:
     return quoted(key, _SHOWN_FIELD)
 
 
-def delivery_faults(delivery: RemoteDelivery, content: bytes) -> Iterator[Problem]:
+def delivery_faults(delivery: DeliveryClaim, content: bytes) -> Iterator[Problem]:
     """Yield how `content` differs from what the index lists."""
     if delivery.digest is not None and (found := Digest.of(content)) != delivery.digest:
         message = f"it was listed as {delivery.digest} and is {found}"
@@ -68,7 +68,7 @@ def delivery_faults(delivery: RemoteDelivery, content: bytes) -> Iterator[Proble
 
 
 def unpack_skill(
-    skill: RemoteSkill, archive: RemoteDelivery, content: bytes, limits: Limits
+    skill: SkillClaim, archive: DeliveryClaim, content: bytes, limits: Limits
 ) -> dict[str, bytes]:
     """Return the files of a skill by path, or raise `VerificationError` if anything is wrong.
 
@@ -89,14 +89,14 @@ def unpack_skill(
     return files
 
 
-def relative_path(skill: RemoteSkill, uri: str) -> str | None:
+def relative_path(skill: SkillClaim, uri: str) -> str | None:
     """Return the path of the file at `uri` relative to the skill's folder, or None if it is elsewhere."""
     below = f"{skill.root}/"
     return unquote(uri.removeprefix(below)) if uri.startswith(below) else None
 
 
 def _document_faults(
-    skill: RemoteSkill, archive: RemoteDelivery, files: Mapping[str, bytes]
+    skill: SkillClaim, archive: DeliveryClaim, files: Mapping[str, bytes]
 ) -> Iterator[Problem]:
     document = files.get(SKILL_FILE)
     if document is None:

@@ -128,7 +128,7 @@ def test_a_label_that_means_another_server_has_no_approvals(
     machine.own(".cursor/mcp.json", {"mcpServers": {"acme": {"url": f"{site.url}?tenant=2"}}})
     done = cli("show", "acme:good")
     assert "approval: none" in done.out
-    assert "it is another server than before" in done.err
+    assert "another server than before" in done.err
     assert cli("approve", "--json").json == []
 
 

@@ -149,7 +149,7 @@ def test_port_that_is_taken_is_reported(home: Path) -> None:
         port = str(taken.getsockname()[1])
         done = log_in(home, "acme", "--port", port)
     assert done.returncode == 2
-    assert f"port {port} of this machine cannot be used" in done.stderr
+    assert f"cannot use port {port} of this machine" in done.stderr
 
 
 def test_other_sites_that_take_part_are_shown(home: Path, site: LoginSite) -> None:
@@ -305,7 +305,7 @@ def test_server_as_a_source_uses_the_login_of_its_url(home: Path, site: LoginSit
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["login", "acme", "--scope", 'a"b'], "is no scope"),
+        (["login", "acme", "--scope", 'a"b'], "is not a scope"),
         (["login", "acme", "--port", "70000"], "is not a port"),
         (["login", "acme", "--timeout", "0"], "is not between 0 seconds and a day"),
         (["login", "acme", "--client-secret-env", "X"], "`--client-secret-env` needs a client"),

@@ -27,7 +27,7 @@ from skillwire import FolderSource, Library, MemorySource, ServeOptions, attach
 from skillwire.core.names import name_fault
 from skillwire.features.drafts import SkillManifests
 from skillwire.protocol.legacy import read_manifest
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.server import skills_server
 from skillwire.sources import Limits, MemorySkill
 from tests.support.clients import ERAS, connected, library_of, skill
@@ -119,7 +119,7 @@ async def test_a_manifest_is_readable_and_not_listed(mode: str) -> None:
         (block,) = (await client.read_resource(uri)).contents
         assert block.mime_type == "application/json"
         found = read_manifest(uri, getattr(block, "text", "").encode(), {}, Limits())
-        assert isinstance(found, RemoteSkill)
+        assert isinstance(found, SkillClaim)
         assert found.files is not None
         assert [file.uri for file in found.files] == [
             "skill://acme/refunds/SKILL.md",

@@ -23,7 +23,7 @@ from skillwire.features import live_site, website
 from skillwire.features.live_site import LiveSite, NotPublishedError
 from skillwire.protocol.delivery import Delivery
 from skillwire.protocol.discovery import Artifact, read_index
-from skillwire.protocol.remote import RemoteSkill, parse_entry
+from skillwire.protocol.remote import SkillClaim, parse_entry
 from skillwire.sources import Digest, FetchedSource, Limits, MemorySkill
 from skillwire.sources.web.source import WebFetcher
 from tests.support.bridges import open_bridge
@@ -381,7 +381,7 @@ async def test_a_bridge_publishes_only_what_is_approved(tmp_path: Path) -> None:
                 await site.file("one", "a.md")
             (entry,) = bridge.library.catalog.entries
             parsed = parse_entry(script.entries[0], Limits())
-            assert isinstance(parsed, RemoteSkill)
+            assert isinstance(parsed, SkillClaim)
             bridge.approve("acme", parsed)
             await bridge.until_offered(entry)
             approved = artifacts((await site.index()).content)["one"]

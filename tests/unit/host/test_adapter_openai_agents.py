@@ -94,7 +94,7 @@ async def test_the_runner_offers_the_tools_and_calls_them_with_what_the_model_wr
         ("{", "the arguments of `read_skill` are not JSON"),
         ('["refunds"]', "are not an object"),
         ("{}", "needs the parameter `name`"),
-        ('{"name": 7}', "is no string"),
+        ('{"name": 7}', "is not of type string"),
         ('{"name": "refunds", "other": 1}', "has no parameter `other`"),
     ],
 )

@@ -79,7 +79,7 @@ async def test_the_agent_calls_the_tools_with_what_the_model_wrote() -> None:
     ("arguments", "told"),
     [
         ({}, "needs the parameter `name`"),
-        ({"name": 7}, "is no string"),
+        ({"name": 7}, "is not of type string"),
         ({"name": "refunds", "other": 1}, "has no parameter `other`"),
     ],
 )

@@ -43,11 +43,11 @@ async def test_an_approval_that_is_kept_holds_in_every_session_for_these_very_fi
     async with open_host(mode, person, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
         assert skill.approval_status is ApprovalStatus.CHANGED
-        assert str(await host.diff(skill)) == "`references/guide.md` has other bytes"
+        assert str(await host.diff(skill)) == "`references/guide.md` has changed"
         person.answer = Answer.NO
         with pytest.raises(NotApprovedError):
             await host.session().load("acme:refunds")
-    assert "`references/guide.md` has other bytes" in str(person.loads[-1])
+    assert "`references/guide.md` has changed" in str(person.loads[-1])
 
 
 @every_era
@@ -94,7 +94,7 @@ async def test_an_approval_that_ends_while_it_is_used_ends_the_use(mode: Any, re
         session = host.session()
         await session.load("acme:refunds")
         remembered.approvals.revoke("acme", skill.uri)  # as another process would
-        with pytest.raises(NotApprovedError, match="does not hold any more"):
+        with pytest.raises(NotApprovedError, match="is not approved any more"):
             await session.read_file("acme:refunds", "references/guide.md")
         await host.approve(skill)
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Guide\n"
@@ -122,7 +122,7 @@ async def test_once_is_taken_back_by_a_revocation_elsewhere_and_may_be_given_aga
         await session.load("acme:refunds")  # once, though another version was approved for good
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"other"
         remembered.approvals.revoke("acme", skill.uri)
-        with pytest.raises(NotApprovedError, match="does not hold any more"):
+        with pytest.raises(NotApprovedError, match="is not approved any more"):
             await session.read_file("acme:refunds", "references/guide.md")
 
 
@@ -136,7 +136,7 @@ async def test_every_revocation_ends_what_was_allowed_once_before_it(remembered:
         for times in (1, 2, 3):
             remembered.approvals.revoke("acme", skill.uri)
             if times > 1:
-                with pytest.raises(NotApprovedError, match="does not hold any more"):
+                with pytest.raises(NotApprovedError, match="is not approved any more"):
                     await session.read_file("acme:refunds", "references/guide.md")
             await session.load("acme:refunds")
             assert len(person.loads) == times
@@ -150,7 +150,7 @@ async def test_every_revocation_ends_what_was_allowed_once_before_it(remembered:
 @pytest.mark.parametrize("answer", [True, "keep", None])
 async def test_what_is_no_answer_is_told_to_whoever_wrote_the_approver(answer: Any) -> None:
     async with open_host("auto", Person(answer), acme=honest("refunds")) as host:
-        with pytest.raises(TypeError, match=r"the approver returned .*, and not one of `Answer\.NO`"):
+        with pytest.raises(TypeError, match=r"the approver returned .*; it must return one of `Answer\.NO`"):
             await host.session().load("acme:refunds")
 
 
@@ -161,7 +161,7 @@ async def test_content_made_when_it_is_read_is_never_approved_for_good(mode: Any
     script.entries[0]["resources"] = "dynamic"
     async with open_host(mode, person, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:live")
-        with pytest.raises(UsageError, match="cannot be kept"):
+        with pytest.raises(UsageError, match="cannot be stored"):
             await host.approve(skill)
         await host.session().load("acme:live")
         await host.session().load("acme:live")
@@ -181,7 +181,7 @@ async def test_a_no_ends_an_earlier_yes(mode: Any) -> None:
         person.answer = Answer.NO
         with pytest.raises(NotApprovedError):
             await session.load("acme:live")
-        with pytest.raises(NotApprovedError, match="does not hold any more"):
+        with pytest.raises(NotApprovedError, match="is not approved any more"):
             await session.read_file("acme:live", "references/guide.md")
 
 
@@ -205,13 +205,13 @@ async def test_a_yes_that_is_taken_back_while_the_server_is_asked_does_not_hold(
         session = host.session()
         identity = host.registry.resolve("acme:refunds").identity
         script.read = Meanwhile(lambda: session.withdraw(identity))
-        with pytest.raises(NotApprovedError, match="does not hold any more"):
+        with pytest.raises(NotApprovedError, match="is not approved any more"):
             await session.load("acme:refunds")
         assert session.acting == ()
         script.read = {}
         await session.load("acme:refunds")
         script.read = Meanwhile(lambda: session.withdraw(identity))
-        with pytest.raises(NotApprovedError, match="does not hold any more"):
+        with pytest.raises(NotApprovedError, match="is not approved any more"):
             await session.read_file("acme:refunds", "references/guide.md")
 
 
@@ -224,7 +224,7 @@ async def test_of_a_server_whose_identity_nobody_knows_nothing_is_kept(mode: Any
         async with Host(sources=sources, approve=person, state=remembered) as host:
             await host.session().load("acme:refunds")
             await host.session().load("acme:refunds")
-            with pytest.raises(UsageError, match="cannot be kept"):
+            with pytest.raises(UsageError, match="cannot be stored"):
                 await host.approve(host.registry.resolve("acme:refunds"))
     assert [asked.can_be_kept for asked in person.loads] == [False, False]
     assert (remembered.labels(), remembered.cache.list_files()) == ([], [])
@@ -301,7 +301,7 @@ async def test_nothing_is_kept_of_own_files_and_the_state_is_no_folder_of_skills
 async def test_nobody_says_no() -> None:
     async with open_host("auto", None, acme=honest("refunds")) as host:
         skill = host.registry.resolve("acme:refunds")
-        with pytest.raises(UsageError, match="cannot be kept"):  # there is no state
+        with pytest.raises(UsageError, match="cannot be stored"):  # there is no state
             await host.approve(skill)
         request: Any = object()
         assert await deny_all(request) is Answer.NO

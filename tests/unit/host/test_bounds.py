@@ -104,7 +104,7 @@ async def test_the_budget_counts_skills_without_digests() -> None:
         report = await verify_server(SkillsClient(client, budget=300))
     assert [skill.files for skill in report.skills] == [1, 1, 0, 0]
     assert report.found.rules == {Rule.READ_BUDGET}
-    assert "300 bytes are read of one server" in report.found.kept[0].message
+    assert "the limit is 300 bytes for one server" in report.found.kept[0].message
     assert sum(method == "resources/read" for method, _ in script.asked) == 3  # once it is spent, none
 
 

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import Library, MemorySource, State
 from skillwire.host import Outcome, SkillsClient, verify_server
 from skillwire.host.dialects.client import ask
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.server import Channel, Freshness, skills_server
 from skillwire.server.response_cache import Question, ResponseCache
 from skillwire.server.serve_options import all_features
@@ -51,7 +51,7 @@ def upstream(mode: str = "auto") -> tuple[MemorySource, Wire]:
     return source, Wire(skills_server(Library([source])), mode)
 
 
-async def entry(wire: Wire, name: str) -> RemoteSkill:
+async def entry(wire: Wire, name: str) -> SkillClaim:
     """Return a skill as its server lists it now."""
     async with wire.link() as link:
         return await link.get(f"skill://{name}/SKILL.md")
@@ -179,7 +179,7 @@ async def test_an_approved_skill_is_loaded_with_the_label_of_its_server(mode: st
         bridge.approve("up", await entry(wire, "one"))
         await bridge.until_offered(ONE)
         loaded = text_of(await client.call_tool("load-skill", {"name": "up/one"}))
-        assert loaded.startswith("The skill `up/one`, from the server `up`. Whoever runs that server")
+        assert loaded.startswith("The skill `up/one`, from the server `up`. The operator of that server")
         assert "# Steps" in loaded
         read = text_of(await client.call_tool("skill-resource", {"skill": "one", "path": "refs/a.md"}))
         assert read.startswith("The file `refs/a.md` of the skill `up/one`, from the server `up`.")
@@ -213,7 +213,7 @@ async def test_what_is_not_offered_is_a_problem_with_the_command_that_approves_i
         told = {each["path"]: each for each in bridge.withheld}
         assert "`skillwire approve up:alone`" in told["up/alone/SKILL.md"]["hint"]
         assert "`skillwire approve up:skill://a/same/SKILL.md`" in told["up/a/same/SKILL.md"]["hint"]
-        assert "nobody approved it" in told["up/alone/SKILL.md"]["message"]
+        assert "it is not approved" in told["up/alone/SKILL.md"]["message"]
         assert "`--trust live`" in told["live/x/SKILL.md"]["hint"]
         one = await entry(wire, "alone")
         bridge.approve("up", one)
@@ -221,7 +221,7 @@ async def test_what_is_not_offered_is_a_problem_with_the_command_that_approves_i
         source.put(skill("alone", body="# Others\n"))
         await bridge.until_offered()
         (changed,) = (each for each in bridge.withheld if "alone" in each["path"])
-        assert "another than the one that was approved" in changed["message"]
+        assert "it has changed since it was approved" in changed["message"]
 
 
 @pytest.mark.rule("H15")
@@ -273,12 +273,14 @@ async def test_what_a_server_lies_about_is_refused_on_every_way(mode: str, state
     ):
         host = SkillsClient(client)
         for uri in ("skill://up/x/a.md", "skill://up/x/SKILL.md"):
-            with pytest.raises(MCPError, match="`up` does not keep what it listed") as error:
+            with pytest.raises(MCPError, match="`up` sent something other than what it listed") as error:
                 await host.read(uri)
             assert "LIE" not in str(error.value)
-        assert "does not keep" in await refusal(client, "load-skill", {"name": "up/x"})
-        assert "does not keep" in await refusal(client, "skill-resource", {"skill": "x", "path": "a.md"})
-        with pytest.raises(MCPError, match="does not keep"):
+        assert "sent something other" in await refusal(client, "load-skill", {"name": "up/x"})
+        assert "sent something other" in await refusal(
+            client, "skill-resource", {"skill": "x", "path": "a.md"}
+        )
+        with pytest.raises(MCPError, match="sent something other"):
             await client.get_prompt("up/x")
 
 

@@ -168,7 +168,7 @@ def test_a_bridge_serves_without_state_when_the_disk_is_full(
             in peer.result("resources/read", {"uri": "skillwire://problems"})["contents"][0]["text"]
         )
         assert peer.close() == 0
-        assert "approvals and copies of files are not used" in peer.stderr()
+        assert "stored approvals and cached files are not used" in peer.stderr()
 
 
 def test_a_bridge_serves_without_state_when_its_folder_cannot_be_made(
@@ -182,4 +182,4 @@ def test_a_bridge_serves_without_state_when_its_folder_cannot_be_made(
         loading = {"name": "load-skill", "arguments": {"name": "refunds"}}
         assert peer.result("tools/call", loading)["isError"] is True
         assert peer.close() == 0
-        assert "approvals and copies of files are not used" in peer.stderr()
+        assert "stored approvals and cached files are not used" in peer.stderr()

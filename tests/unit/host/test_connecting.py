@@ -108,7 +108,7 @@ def test_an_answer_that_breaks_the_protocol_is_a_finding(tmp_path: Path) -> None
     answering = 'answer = {"result": {"contents": {"\x1b[31m": 7}}}'
     done = run(*program(tmp_path, server=SLOW.replace("continue  # and never answer", answering)))
     assert done.returncode == 7, done.stderr
-    assert b"skill://x/SKILL.md: the answer is not what the protocol says, at `" in done.stdout
+    assert b"skill://x/SKILL.md: the answer does not follow the protocol, at `" in done.stdout
     assert done.stderr == b"nonconformant: 0 of 1 skill as listed; 2 findings\n"
 
 

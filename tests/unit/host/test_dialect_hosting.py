@@ -142,7 +142,7 @@ async def test_a_draft_that_is_rotated_while_somebody_thinks_is_asked_about_agai
         session = host.session()
         assert (await session.load("good")).content.endswith(b"More.\n")
         first, second = person.loads
-        assert "It was approved before, and has changed: it is delivered with other digests" in str(second)
+        assert "It was approved before, and has changed: its digests or URIs have changed" in str(second)
         assert first.skill.deliveries != second.skill.deliveries
 
 
@@ -157,7 +157,7 @@ async def test_a_draft_that_is_rotated_while_it_is_held_is_read_no_more() -> Non
         with pytest.raises(HostError, match=r"it was listed as|has changed"):
             await session.read_file("good", "SKILL.md")
         await host.discover()
-        with pytest.raises(ChangedError, match="it is delivered with other digests"):
+        with pytest.raises(ChangedError, match="its digests or URIs have changed"):
             await session.read_file("good", "SKILL.md")
 
 
@@ -174,5 +174,5 @@ async def test_a_link_has_what_a_draft_tells_of_and_nothing_else() -> None:
     async with link_to(Wire(script.server())) as link:
         assert (await link.get(MAIN)).name == "good"
         script.files = {**script.files, "skill://index.json": index_of()}
-        with pytest.raises(VerificationError, match="does not tell of it"):
+        with pytest.raises(VerificationError, match="does not list it"):
             await link.get(MAIN)

@@ -289,7 +289,7 @@ async def test_what_a_server_no_longer_tells_of_cannot_be_had() -> None:
     async with asking(script) as asked:
         assert (await asked.get(MAIN)).name == "good"
         script.files = {}
-        with pytest.raises(VerificationError, match="does not tell of it"):
+        with pytest.raises(VerificationError, match="does not list it"):
             await asked.get(MAIN)
 
 

@@ -56,7 +56,7 @@ async def test_children_are_files_and_folders() -> None:
 )
 async def test_what_is_no_direct_child_is_refused(child: Any) -> None:
     told = await refusal({"resources": [{"uri": "skill://x/SKILL.md"}, child]})
-    assert told == "an entry is no direct child of the folder"
+    assert told == "an entry is not a direct child of the folder"
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ async def test_what_is_no_direct_child_is_refused(child: Any) -> None:
     [
         ({}, "`resources` is not a list"),
         ({"resources": {}}, "`resources` is not a list"),
-        ({"resources": [], "nextCursor": 7}, "a cursor is not a text of reasonable length"),
-        ({"resources": [], "nextCursor": ""}, "a cursor came twice"),
+        ({"resources": [], "nextCursor": 7}, "a cursor is not a string of at most 65,536 characters"),
+        ({"resources": [], "nextCursor": ""}, "a cursor is repeated"),
     ],
 )
 async def test_a_page_that_is_no_page_is_refused(answer: dict[str, Any], told: str) -> None:

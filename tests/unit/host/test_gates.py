@@ -49,8 +49,7 @@ async def test_code_is_a_question_while_one_is_and_each_time_anew(mode: Any) -> 
         assert await session.may_execute("make test") is True
         assert [asked.what for asked in person.executions] == ["make \x1b[31minstall", "make test"]
         assert str(person.executions[0]) == (
-            "Run this, while the model acts on `acme:refunds` of the server `acme`?\n"
-            "  `make \\x1b[31minstall`"
+            "Run this while the model follows `acme:refunds` of the server `acme`?\n  `make \\x1b[31minstall`"
         )
         person.answer = Answer.NO
         assert await session.may_execute("make test") is False
@@ -193,7 +192,7 @@ async def test_what_a_frontmatter_asks_for_has_no_effect_unless_exactly_that_was
         session = host.session()
         await session.load("acme:refunds")
         assert await session.allowed_tools("acme:refunds") == frozenset()  # approval grants nothing
-        with pytest.raises(UsageError, match="does not ask for `Bash`, `Write`"):
+        with pytest.raises(UsageError, match="does not request `Bash`, `Write`"):
             await host.grant(skill, ["Write", "Bash", "Read"])
         await host.grant(skill, ["Read"])
         assert await session.allowed_tools("acme:refunds") == {"Read"}
@@ -232,7 +231,7 @@ async def test_a_skill_has_its_own_server_read_and_no_other_without_a_yes_that_n
             assert (await session.read_resource("bank", "docs://secret")).content == b"secret"
             assert len(person.foreign_reads) == times
         assert str(person.foreign_reads[0]) == (
-            "Read this from `bank`, while the model acts on `acme:refunds` of the server `acme`?\n"
+            "Read this from `bank` while the model follows `acme:refunds` of the server `acme`?\n"
             "  `docs://secret`"
         )
         person.answer = Answer.NO
@@ -336,12 +335,12 @@ async def test_no_server_is_asked_for_an_address_that_a_skill_of_another_made_up
         assert [each.uri for each in person.foreign_reads] == ["skill://my-secret/SKILL.md"]
         person.answer = Answer.ONCE
         await session.load("bank:skill://hidden/SKILL.md")
-        assert "The model already acts on `acme:refunds` of the server `acme`" in str(person.loads[-1])
+        assert "The model already follows `acme:refunds` of the server `acme`" in str(person.loads[-1])
         assert "already acts" not in str(person.loads[0])
 
 
 @pytest.mark.rule("H9")
 async def test_a_server_is_named_by_its_label_and_by_nothing_else() -> None:
     async with open_host("auto", Person(), acme=honest("refunds")) as host:
-        with pytest.raises(BadParamsError, match="there is no server `scripted`; there are `acme`"):
+        with pytest.raises(BadParamsError, match="there is no server `scripted`; known labels: `acme`"):
             await host.session().read_resource("scripted", "docs://a")

@@ -31,7 +31,7 @@ async def test_skills_of_real_servers_are_found_approved_and_read(
             assert {each.label for each in registry} == {"program", "web"}
             (problem,) = [str(each) for each in registry.problems if each.label == "nobody"]
             assert problem.startswith("`nobody`: does not answer: ")
-            assert "it said: `no luck`" in problem
+            assert "its last output: `no luck`" in problem
             session = host.session()
             await session.load("program:refunds")
             assert (await session.read_file("refunds", "references/guide.md")).content == b"# Guide\n"

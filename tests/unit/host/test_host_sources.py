@@ -65,7 +65,7 @@ async def test_a_server_inside_another_source_is_not_taken_for_the_persons_own()
             registry = await host.discover()
             assert len(registry) == 0
             assert [each.label for each in registry.problems] == ["upstream", "library"]
-            assert all("a server wrote it" in str(each) for each in registry.problems)
+            assert all("it comes from a server" in str(each) for each in registry.problems)
 
 
 @pytest.mark.parametrize("wrapped", ["prefix", "library"])
@@ -78,7 +78,7 @@ async def test_a_server_inside_another_source_is_not_read_as_own(wrapped: str) -
         (record,) = (await source.scan()).entries
         async with Host(sources=[source], approve=Person(Answer.NO)) as host:
             await host.discover()
-            with pytest.raises(HostError, match="a server wrote it"):
+            with pytest.raises(HostError, match="it comes from a server"):
                 await host.session().read_resource(source.label, record.uri)
 
 
@@ -119,15 +119,15 @@ async def test_the_record_of_a_server_shows_what_was_decided(tmp_path: Path) -> 
                 found.uri,
             )
             assert all(isinstance(file, SkillFile) for file in found.record.files)
-            assert trust() == (Trust.WITHHELD, "nobody approved it")
+            assert trust() == (Trust.WITHHELD, "it is not approved")
             await host.approve(found)
             assert trust() == (Trust.APPROVED, "")
             await host.revoke(found)
-            assert trust() == (Trust.WITHHELD, "its approval was taken back")
+            assert trust() == (Trust.WITHHELD, "its approval was revoked")
             await host.approve(found)
             script.publish("refunds", {"references/guide.md": b"# Another\n"})
             await host.discover()
-            assert trust() == (Trust.WITHHELD, "it is another than the one that was approved")
+            assert trust() == (Trust.WITHHELD, "it has changed since it was approved")
 
 
 async def test_trust_of_a_record_authorizes_no_read(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ async def test_trust_of_a_record_authorizes_no_read(tmp_path: Path) -> None:
             await session.load("acme:refunds")
             state.approvals.revoke("acme", found.uri)
             assert host.registry.resolve("acme:refunds").record.trust is Trust.APPROVED
-            with pytest.raises(Exception, match="does not hold any more"):
+            with pytest.raises(Exception, match="is not approved any more"):
                 await session.read_file("acme:refunds", "references/guide.md")
 
 

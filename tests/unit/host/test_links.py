@@ -127,7 +127,7 @@ async def test_an_answer_that_cannot_be_read_is_told_of_at_once(tmp_path: Path, 
     (tmp_path / "server.py").write_text(UNREADABLE, "utf-8")
     target = Target("x", command=(sys.executable, str(tmp_path / "server.py"), answer))
     async with ServerLink(target) as link:
-        with anyio.fail_after(PATIENCE), pytest.raises(MCPError, match="no JSON that can be read"):
+        with anyio.fail_after(PATIENCE), pytest.raises(MCPError, match="the answer is not valid JSON"):
             await link.list()
 
 

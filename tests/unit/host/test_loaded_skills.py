@@ -143,7 +143,7 @@ async def test_what_is_loaded_is_held_also_when_no_list_has_it_any_more(mode: An
 
 def rotated(script: ScriptedServer) -> str:
     script.publish("refunds", {"references/guide.md": b"# Evil\n", "logo.png": b"\x89PNG\0"})
-    return "`references/guide.md` has other bytes"
+    return "`references/guide.md` has changed"
 
 
 def added(script: ScriptedServer) -> str:
@@ -155,12 +155,12 @@ def added(script: ScriptedServer) -> str:
 
 def removed(script: ScriptedServer) -> str:
     script.publish("refunds", {"logo.png": b"\x89PNG\0"})
-    return "`references/guide.md` is gone"
+    return "`references/guide.md` was removed"
 
 
 def made_live(script: ScriptedServer) -> str:
     script.entries[0]["resources"] = "dynamic"
-    return "`SKILL.md` is gone"
+    return "`SKILL.md` was removed"
 
 
 CHANGES: list[Callable[[ScriptedServer], str]] = [rotated, added, removed, made_live]
@@ -208,7 +208,7 @@ async def test_a_file_that_differs_has_the_entry_asked_for_once_and_is_shown_as_
         assert len(reads(script)) == 2
         await session.load("acme:refunds")
         asked = person.loads[-1]
-        assert str(asked.inspection.changes) == "`references/guide.md` has other bytes"
+        assert str(asked.inspection.changes) == "`references/guide.md` has changed"
         assert "It was approved before, and has changed" in str(asked)
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Evil\n"
 
@@ -221,7 +221,7 @@ async def test_a_skill_that_changed_before_it_was_loaded_is_a_second_question(mo
         script.publish("refunds", body="# New steps\n")
         assert "# New steps" in (await host.session().load("acme:refunds")).text
         assert len(person.loads) == 2
-        assert "`SKILL.md` has other bytes" in str(person.loads[1].inspection.changes)
+        assert "`SKILL.md` has changed" in str(person.loads[1].inspection.changes)
 
 
 @every_era
@@ -322,7 +322,7 @@ async def test_a_folder_of_a_skill_without_a_list_shows_what_is_in_it_and_nothin
         await session.load("acme:live")
         listed = await session.list_files("acme:live")
         assert [line for line in listed.splitlines() if "mark" not in line][2:4] == ["SKILL.md", "references"]
-        with pytest.raises(VerificationError, match="no direct child of the folder"):
+        with pytest.raises(VerificationError, match="not a direct child of the folder"):
             await session.list_files("acme:live", "references")
         with pytest.raises(VerificationError):
             await session.read_file("acme:live", "../other/b.md")
@@ -342,7 +342,7 @@ async def test_a_nested_skill_is_text_of_the_outer_one_until_it_has_its_own_yes(
         session = host.session()
         await session.load("acme:outer")
         text = (await session.read_file("acme:outer", "inner/SKILL.md")).text
-        assert "what stands in its frontmatter has no effect, and the paths that it names are below" in text
+        assert "its frontmatter has no effect, and the paths that it names are relative to" in text
         assert [each.handle for each in session.acting] == ["acme:outer"]
         assert await session.allowed_tools("acme:outer") == frozenset()
         with pytest.raises(RequestError, match="not loaded"):
@@ -366,7 +366,7 @@ async def test_a_yes_that_was_taken_back_ends_every_read(mode: Any) -> None:
         session = host.session()
         await session.load("acme:refunds")
         await host.revoke(host.registry.resolve("acme:refunds"))
-        with pytest.raises(NotApprovedError, match="does not hold any more"):
+        with pytest.raises(NotApprovedError, match="is not approved any more"):
             await session.read_file("acme:refunds", "logo.png")
         await session.load("acme:refunds")
         assert len(person.asked) == 2

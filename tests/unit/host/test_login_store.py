@@ -69,7 +69,7 @@ def test_login_file_is_readable_by_its_owner_only(logins: Logins) -> None:
         (b"[" * 5000, "not JSON"),
         (b"{}", "unknown version"),
         (b"x" * 300_000, "too long"),
-        (json.dumps({"version": 1, "label": 3, "auth_method": "none"}).encode(), "no text"),
+        (json.dumps({"version": 1, "label": 3, "auth_method": "none"}).encode(), "not a string"),
         (json.dumps({"version": 1, "auth_method": "magic"}).encode(), "`auth_method` is unknown"),
     ],
 )
@@ -91,7 +91,7 @@ def test_stored_url_that_is_none_is_reported(logins: Logins, field: str, url: st
     logins.save(a_record())
     fields = json.loads(file_of(logins).read_bytes()) | {field: url}
     file_of(logins).write_text(json.dumps(fields), "utf-8")
-    with pytest.raises(StateError, match=f"`{field}` is no URL"):
+    with pytest.raises(StateError, match=f"`{field}` is not a URL"):
         logins.find("acme")
 
 

@@ -478,7 +478,7 @@ async def test_client_that_cannot_be_stored_is_refused(site: LoginSite) -> None:
         "login /token": {"status": 200, "body": token},
     }
     told = await failure(site, visitor, answers=answers)
-    assert told.endswith("cannot be stored: `client_id` is no text of reasonable length")
+    assert told.endswith("cannot be stored: `client_id` is not a string of at most 65,536 characters")
 
 
 async def test_login_server_that_never_answers_is_given_up(
@@ -505,7 +505,7 @@ async def test_login_server_without_pkce_is_sent_nothing(site: LoginSite, method
     ("page", "told"),
     [
         ("http://evil.example/authorize", "over plain `http`"),
-        ("https://user@evil.example/authorize", "no web address"),
+        ("https://user@evil.example/authorize", "not a web address"),
         ("https://evil.example/authorize#page", "has a fragment"),
     ],
 )
@@ -564,7 +564,7 @@ async def test_secrets_in_a_bad_answer_are_not_repeated(site: LoginSite) -> None
 async def test_metadata_url_with_a_file_scheme_is_refused(site: LoginSite) -> None:
     headers = {"WWW-Authenticate": 'Bearer resource_metadata="file:///etc/passwd"'}
     answers = {"server /mcp": {"status": 401, "body": {}, "headers": headers}}
-    assert "no web address" in await failure(site, answers=answers)
+    assert "not a web address" in await failure(site, answers=answers)
 
 
 # Server-side request forgery
@@ -668,7 +668,7 @@ async def test_one_port_serves_two_logins_in_a_row(site: LoginSite) -> None:
 async def test_port_that_is_taken_is_reported() -> None:
     async with browser_login(lambda _: None) as handler:
         port = int(handler.redirect_uri.rpartition(":")[2].partition("/")[0])
-        with pytest.raises(UsageError, match=f"port {port} of this machine cannot be used"):
+        with pytest.raises(UsageError, match=f"cannot use port {port} of this machine"):
             async with browser_login(lambda _: None, port=port):
                 pass
 
@@ -683,5 +683,5 @@ async def test_damaged_login_is_reported_and_not_used(site: LoginSite, logins: L
     await logged_in(site, logins)
     (path,) = logins.folder.glob("*.json")
     path.write_bytes(b"{")
-    with pytest.raises(UnavailableError, match="cannot be used: it is not JSON"):
+    with pytest.raises(UnavailableError, match=r"cannot use the login in .*: it is not JSON"):
         await reach(with_login(target_of(site), logins))

@@ -100,7 +100,7 @@ async def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     async with open_host("auto", None, acme=honest("refunds")) as host:
         skill = host.registry.resolve("acme:refunds")
         folder = await host.pull(skill, tmp_path)
-        with pytest.raises(UsageError, match="is there already"):
+        with pytest.raises(UsageError, match="already exists"):
             await host.pull(skill, tmp_path)
         assert (folder / "references/guide.md").read_bytes() == b"# Guide\n"
 
@@ -108,7 +108,7 @@ async def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
 async def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     async with open_host("auto", None, acme=honest("refunds")) as host:
-        with pytest.raises(UsageError, match="cannot be written: not a directory"):
+        with pytest.raises(UsageError, match=r"cannot write .*: not a directory"):
             await host.pull(host.registry.resolve("acme:refunds"), tmp_path / "file")
 
 

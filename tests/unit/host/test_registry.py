@@ -11,10 +11,10 @@ from skillwire.errors import RequestError
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.registry import NoLabelError, Registry
 from skillwire.library.names import AmbiguousNameError, UnknownNameError
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.sources import Rule, Severity
 from tests.support.hosts import Person, honest, open_host
-from tests.support.remote_skills import hosted_skill
+from tests.support.skill_claims import hosted_skill
 from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 def skill(label: str, path: str, *, local: bool = False, scheme: str = "skill") -> HostedSkill:
     name = path.rpartition("/")[2]
     uri = f"{scheme}://{path}/SKILL.md"
-    claim = RemoteSkill(uri, {"name": name, "description": "x"}, None)
+    claim = SkillClaim(uri, {"name": name, "description": "x"}, None)
     return hosted_skill(label, claim, local=local)
 
 
@@ -80,7 +80,7 @@ def test_a_name_of_two_servers_means_neither() -> None:
     with pytest.raises(AmbiguousNameError, match="use one of: `acme:refunds`, `evil:refunds`"):
         registry.resolve("refunds")
     assert registry.resolve("x/refunds").label == "evil"
-    assert [str(each).partition(";")[2] for each in registry.problems] == [" none is meant by the name alone"]
+    assert [str(each).partition(";")[2] for each in registry.problems] == [" the name alone is ambiguous"]
 
 
 @pytest.mark.rule("H10")
@@ -135,7 +135,7 @@ def test_a_wrong_name_is_answered_with_those_that_come_closest() -> None:
 def test_a_fresh_entry_takes_the_place_of_the_old_one_and_problems_stay() -> None:
     problem = Problem("", Rule.TIMEOUT, Severity.ERROR, "no", label="evil")
     before = Registry([skill("acme", "x"), skill("acme", "y")], [problem])
-    fresh = RemoteSkill("skill://x/SKILL.md", {"name": "x", "description": "new"}, None)
+    fresh = SkillClaim("skill://x/SKILL.md", {"name": "x", "description": "new"}, None)
     after = before.having(hosted_skill("acme", fresh))
     assert [each.description for each in after] == ["new", "x"]
     assert after.problems == before.problems

@@ -14,7 +14,7 @@ from skillwire.errors import (
     UntrustedContentError,
 )
 from skillwire.library import Change
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.translate import skill_entry
 from skillwire.server import skills_server
 from skillwire.sources import Limits, Rule, Severity
@@ -134,7 +134,7 @@ async def test_a_faulty_entry_is_a_problem_that_names_the_fault_beside_the_good_
     assert told["."].rule is Rule.SERVER_LIST
     assert told["y/SKILL.md"].rule is Rule.SERVER_ENTRY
     assert "(entry-resources)" in told["y/SKILL.md"].message
-    assert "half a character" in told["z/SKILL.md"].message
+    assert "a lone surrogate" in told["z/SKILL.md"].message
     assert all(each.hint for each in told.values())
     assert len(told) == 4
 
@@ -171,7 +171,9 @@ async def test_other_bytes_than_listed_are_refused_and_the_entry_is_asked_anew()
     for lie in (block_of("skill://x/a.md", b"B"), block_of("skill://x/a.md", b"AA"), block_of(MAIN, b"A")):
         script.read = {"skill://x/a.md": {"contents": [lie]}}
         script.asked.clear()
-        with pytest.raises(UntrustedContentError, match="`upstream` does not keep what it listed"):
+        with pytest.raises(
+            UntrustedContentError, match="`upstream` sent something other than what it listed"
+        ):
             await library.read("skill://upstream/x/a.md")
         assert [method for method, _ in script.asked] == ["resources/read", "skills/get", "resources/read"]
     script.read = {}
@@ -223,12 +225,12 @@ class Shelf:
     """A cache that remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[str, RemoteFile], bytes] = {}
+        self.held: dict[tuple[str, FileClaim], bytes] = {}
 
-    def get(self, label: str, file: RemoteFile) -> bytes | None:
+    def get(self, label: str, file: FileClaim) -> bytes | None:
         return self.held.get((label, file))
 
-    def put(self, label: str, file: RemoteFile, content: bytes) -> None:
+    def put(self, label: str, file: FileClaim, content: bytes) -> None:
         self.held[label, file] = content
 
 

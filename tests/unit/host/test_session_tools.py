@@ -12,12 +12,12 @@ from skillwire import Session
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.registry import Registry
 from skillwire.host.session.model_text import catalog_prompt, file_text, resource_text, skill_text
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.safe_text import strip_invisible
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, open_host
-from tests.support.remote_skills import hosted_skill
 from tests.support.scripted import ScriptedServer
+from tests.support.skill_claims import hosted_skill
 from tests.support.skills import write, write_skill
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ HIDDEN = "a\u202eb\u2066c\u200bd\U000e0041e\ufe0ff\x1b[31mg\x00h\ud800i\u2028j"
 
 
 def skill(description: str, label: str = "acme", name: str = "x", *, local: bool = False) -> HostedSkill:
-    entry = RemoteSkill(f"skill://{name}/SKILL.md", {"name": name, "description": description}, None)
+    entry = SkillClaim(f"skill://{name}/SKILL.md", {"name": name, "description": description}, None)
     return hosted_skill(label, entry, local=local)
 
 

@@ -14,31 +14,31 @@ from hypothesis import strategies as st
 from skillwire import State
 from skillwire.errors import StateError
 from skillwire.host.store.approvals import ApprovalStatus, CannotStoreError, content_key
-from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import DeliveryClaim, Dialect, FileClaim, SkillClaim
 from skillwire.sources import Digest
-from tests.support.remote_skills import FILES, URI, dynamic_skill, remote_file, remote_skill
+from tests.support.skill_claims import FILES, URI, dynamic_skill, file_claim, skill_claim
 
-SKILL = remote_skill()
+SKILL = skill_claim()
 
 
-def with_files(*files: RemoteFile) -> RemoteSkill:
+def with_files(*files: FileClaim) -> SkillClaim:
     return replace(SKILL, files=files)
 
 
-def rotated() -> RemoteSkill:
-    return remote_skill(FILES | {"references/policy.md": b"60 days\n"})
+def rotated() -> SkillClaim:
+    return skill_claim(FILES | {"references/policy.md": b"60 days\n"})
 
 
-def added() -> RemoteSkill:
-    return remote_skill(FILES | {"scripts/run.sh": b"rm -rf /\n"})
+def added() -> SkillClaim:
+    return skill_claim(FILES | {"scripts/run.sh": b"rm -rf /\n"})
 
 
-def removed() -> RemoteSkill:
-    return remote_skill({path: content for path, content in FILES.items() if path != "logo.png"})
+def removed() -> SkillClaim:
+    return skill_claim({path: content for path, content in FILES.items() if path != "logo.png"})
 
 
-def renamed() -> RemoteSkill:
-    return remote_skill({path.replace("logo", "icon"): content for path, content in FILES.items()})
+def renamed() -> SkillClaim:
+    return skill_claim({path.replace("logo", "icon"): content for path, content in FILES.items()})
 
 
 any_change = pytest.mark.parametrize("change", [rotated, added, removed, renamed, dynamic_skill])
@@ -73,7 +73,7 @@ def test_another_order_of_the_files_changes_nothing(state: State) -> None:
 @pytest.mark.rule("H15", "H17")
 @any_change
 def test_a_changed_set_of_files_revokes_and_going_back_does_not_restore(
-    state: State, change: Callable[[], RemoteSkill]
+    state: State, change: Callable[[], SkillClaim]
 ) -> None:
     state.approvals.approve("shop", SKILL)
     assert state.approvals.approval_status("shop", change()) is ApprovalStatus.CHANGED
@@ -116,7 +116,7 @@ def test_what_was_approved_is_kept_for_a_comparison(state: State) -> None:
 
 @pytest.mark.rule("H17")
 def test_a_dynamic_skill_is_never_kept(state: State) -> None:
-    with pytest.raises(CannotStoreError, match="cannot be kept") as caught:
+    with pytest.raises(CannotStoreError, match="cannot be stored") as caught:
         state.approvals.approve("shop", dynamic_skill())
     assert caught.value.hint == "approve it each time you use it"
     assert state.approvals.approval_status("shop", dynamic_skill()) is ApprovalStatus.UNKNOWN
@@ -126,13 +126,13 @@ def test_a_dynamic_skill_is_never_kept(state: State) -> None:
 @pytest.mark.rule("H17")
 def test_a_skill_without_its_own_document_among_its_files_is_never_kept(state: State) -> None:
     with pytest.raises(CannotStoreError):
-        state.approvals.approve("shop", with_files(remote_file("skill://refunds/logo.png", b"x")))
+        state.approvals.approve("shop", with_files(file_claim("skill://refunds/logo.png", b"x")))
 
 
 @pytest.mark.rule("H17")
 @pytest.mark.parametrize("dialect", [dialect for dialect in Dialect if dialect is not Dialect.FINAL])
 def test_a_draft_that_does_not_list_every_file_is_never_kept(state: State, dialect: Dialect) -> None:
-    part = (RemoteDelivery(URI, Digest.of(b"# Refunds\n")),)
+    part = (DeliveryClaim(URI, Digest.of(b"# Refunds\n")),)
     with pytest.raises(CannotStoreError, match="not all its files have digests"):
         state.approvals.approve("shop", replace(SKILL, files=None, dialect=dialect, deliveries=part))
 
@@ -166,8 +166,8 @@ def test_the_same_uri_on_another_server_is_another_skill(state: State) -> None:
 
 @pytest.mark.rule("H18")
 def test_a_nested_skill_is_not_approved_with_the_one_around_it(state: State) -> None:
-    inner = remote_skill({"SKILL.md": b"# Inner\n"}, name="refunds/inner")
-    around = remote_skill(FILES | {"inner/SKILL.md": b"# Inner\n"})
+    inner = skill_claim({"SKILL.md": b"# Inner\n"}, name="refunds/inner")
+    around = skill_claim(FILES | {"inner/SKILL.md": b"# Inner\n"})
     state.approvals.approve("shop", around)
     assert state.approvals.approval_status("shop", around) is ApprovalStatus.APPROVED
     assert state.approvals.approval_status("shop", inner) is ApprovalStatus.UNKNOWN
@@ -176,7 +176,7 @@ def test_a_nested_skill_is_not_approved_with_the_one_around_it(state: State) -> 
 def test_everything_that_was_approved_is_listed_with_when_and_what_for(state: State) -> None:
     before = datetime.now(UTC)
     state.approvals.approve("shop", SKILL)
-    state.approvals.approve("desk", remote_skill({"SKILL.md": b"x"}, name="other"))
+    state.approvals.approve("desk", skill_claim({"SKILL.md": b"x"}, name="other"))
     state.grants.grant("shop", SKILL, ["Read", "Bash(git:*)"])
     first, second = state.approvals.all()
     assert (first.label, first.uri, first.tools) == ("desk", "skill://other/SKILL.md", ())
@@ -185,10 +185,10 @@ def test_everything_that_was_approved_is_listed_with_when_and_what_for(state: St
 
 
 def test_an_entry_of_odd_texts_is_kept_as_it_is(state: State) -> None:
-    odd = RemoteSkill(
+    odd = SkillClaim(
         "skill://\ud800/\0/odd/SKILL.md",
         {"name": "odd", "description": "\x1b[31m\u202e", "big": 10**30, "nested": {"a": [None, 1.5]}},
-        (remote_file("skill://\ud800/\0/odd/SKILL.md", b"x"),),
+        (file_claim("skill://\ud800/\0/odd/SKILL.md", b"x"),),
     )
     state.approvals.approve("shop", odd)
     assert state.approvals.approved("shop", odd.uri) == odd
@@ -210,14 +210,14 @@ NAMES = st.text("abcxyz/-.é", min_size=1, max_size=12).map(lambda text: f"skill
 CONTENTS = st.binary(max_size=4)
 MAIN = "skill://refunds/SKILL.md"
 MANIFESTS = st.dictionaries(NAMES, CONTENTS, max_size=8).map(
-    lambda files: [remote_file(uri, content) for uri, content in {**files, MAIN: b"# Refunds\n"}.items()]
+    lambda files: [file_claim(uri, content) for uri, content in {**files, MAIN: b"# Refunds\n"}.items()]
 )
 
 
 @pytest.mark.rule("H17")
 @given(MANIFESTS, st.randoms(use_true_random=False))
 def test_no_order_of_any_set_of_files_changes_what_an_approval_is_bound_to(
-    files: list[RemoteFile], order: random.Random
+    files: list[FileClaim], order: random.Random
 ) -> None:
     shuffled = list(files)
     order.shuffle(shuffled)
@@ -227,13 +227,13 @@ def test_no_order_of_any_set_of_files_changes_what_an_approval_is_bound_to(
 @pytest.mark.rule("H17")
 @settings(max_examples=40)
 @given(MANIFESTS, st.data())
-def test_any_single_difference_revokes(files: list[RemoteFile], data: st.DataObject) -> None:
+def test_any_single_difference_revokes(files: list[FileClaim], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(files) - 1))
     known = {file.uri for file in files}
     how = data.draw(st.sampled_from(["rotate", "remove", "add", "rename"]))
     changed = list(files)
     if how == "rotate":
-        changed[index] = remote_file(files[index].uri, b"something else")
+        changed[index] = file_claim(files[index].uri, b"something else")
     elif how == "remove":
         del changed[index]
     else:

@@ -9,13 +9,13 @@ import pytest
 
 from skillwire import FolderSource, State
 from skillwire.errors import VerificationError
-from tests.support.remote_skills import remote_file
+from tests.support.skill_claims import file_claim
 
 pytestmark = [pytest.mark.rule("H24"), pytest.mark.anyio]
 
 URI = "skill://refunds/references/policy.md"
 CONTENT = b"30 days\n"
-FILE = remote_file(URI, CONTENT)
+FILE = file_claim(URI, CONTENT)
 
 
 def path_of(state: State) -> Path:
@@ -40,7 +40,7 @@ def test_what_was_put_comes_back_after_a_restart_still_as_the_servers(tmp_path: 
 
 
 def test_the_path_names_the_label_and_two_servers_have_two_files(state: State) -> None:
-    other = remote_file(URI, b"60 days\n")
+    other = file_claim(URI, b"60 days\n")
     assert state.cache.put("shop", FILE, CONTENT)
     assert state.cache.put("desk", other, b"60 days\n")
     desk, shop = (cached.path for cached in state.cache.list_files())
@@ -85,7 +85,7 @@ def test_a_file_that_a_draft_lists_without_a_size_is_kept_by_its_digest(state: S
 
 def test_a_file_that_the_server_lists_with_another_digest_now_is_not_given_out(state: State) -> None:
     state.cache.put("shop", FILE, CONTENT)
-    newer = remote_file(URI, b"60 days\n")
+    newer = file_claim(URI, b"60 days\n")
     assert state.cache.get("shop", newer) is None
     assert state.cache.put("shop", newer, b"60 days\n")
     assert state.cache.get("shop", newer) == b"60 days\n"
@@ -150,7 +150,7 @@ def use(state: State, *numbers: int) -> None:
 def put(state: State, *numbers: int) -> None:
     for number in numbers:
         content = small(number)
-        assert state.cache.put("shop", remote_file(f"skill://refunds/{number}", content), content)
+        assert state.cache.put("shop", file_claim(f"skill://refunds/{number}", content), content)
 
 
 def kept(state: State) -> set[int]:
@@ -174,7 +174,7 @@ def test_a_read_counts_as_a_use(tmp_path: Path) -> None:
         state.bind("shop", "https://shop.example/mcp")
         put(state, *range(10))
         use(state, *range(10))
-        assert state.cache.get("shop", remote_file("skill://refunds/0", small(0))) == small(0)
+        assert state.cache.get("shop", file_claim("skill://refunds/0", small(0))) == small(0)
         put(state, 10)
         assert kept(state) == set(range(11)) - {1, 2}
 
@@ -196,7 +196,7 @@ def test_a_file_that_is_larger_than_the_whole_cache_is_not_kept_and_costs_no_oth
         state.bind("shop", "https://shop.example/mcp")
         put(state, 1)
         content = b"x" * 1001
-        assert state.cache.put("shop", remote_file("skill://refunds/big", content), content) is False
+        assert state.cache.put("shop", file_claim("skill://refunds/big", content), content) is False
         assert kept(state) == {1}
 
 
@@ -230,5 +230,5 @@ def test_a_disk_that_takes_nothing_costs_only_the_cache(state: State) -> None:
 
 async def test_a_cached_document_is_never_found_as_a_skill(state: State) -> None:
     document = b"---\nname: refunds\ndescription: Does refunds.\n---\n"
-    state.cache.put("shop", remote_file("skill://refunds/SKILL.md", document), document)
+    state.cache.put("shop", file_claim("skill://refunds/SKILL.md", document), document)
     assert (await FolderSource(state.cache.folder).scan()).entries == ()

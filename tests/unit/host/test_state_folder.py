@@ -18,10 +18,10 @@ from skillwire.errors import StateError
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.host.store.database import VERSION
 from skillwire.host.store.folder import require_separate
-from tests.support.remote_skills import FILES, remote_file, remote_skill
+from tests.support.skill_claims import FILES, file_claim, skill_claim
 
-SKILL = remote_skill()
-DOCUMENT = remote_file("skill://refunds/SKILL.md", FILES["SKILL.md"])
+SKILL = skill_claim()
+DOCUMENT = file_claim("skill://refunds/SKILL.md", FILES["SKILL.md"])
 posix = pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
 
 
@@ -29,7 +29,7 @@ def approve(folder: Path, *names: str) -> None:
     with State.open(folder) as state:
         state.bind("shop", "https://shop.example/mcp")
         for name in names or ("refunds",):
-            state.approvals.approve("shop", remote_skill(name=name))
+            state.approvals.approve("shop", skill_claim(name=name))
         state.cache.put("shop", DOCUMENT, FILES["SKILL.md"])
 
 
@@ -78,7 +78,7 @@ def test_a_state_that_others_could_read_is_closed_to_them(tmp_path: Path) -> Non
 def test_a_folder_with_other_things_in_it_is_not_closed_to_others(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     tmp_path.chmod(0o755)
-    with pytest.raises(StateError, match="holds other files") as caught:
+    with pytest.raises(StateError, match="has other files") as caught:
         State.open(tmp_path)
     assert "SKILLWIRE_STATE_DIR" in caught.value.hint
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
@@ -96,7 +96,7 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pyte
 
 def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
-    with pytest.raises(StateError, match="cannot be used"):
+    with pytest.raises(StateError, match="cannot use"):
         State.open(tmp_path / "state")
 
 
@@ -104,7 +104,7 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "state" / name).mkdir(parents=True, mode=0o700)
     (tmp_path / "state").chmod(0o700)
-    with pytest.raises(StateError, match="cannot be used"):
+    with pytest.raises(StateError, match="cannot use"):
         State.open(tmp_path / "state")
 
 
@@ -196,7 +196,7 @@ def test_a_damaged_database_is_moved_aside_and_nothing_is_approved(
         assert state.damaged is not None
         assert state.damaged.path == tmp_path / "state.db.damaged-1"
         assert state.damaged.path.read_bytes() == left
-        assert "every approval begins from none" in str(state.damaged)
+        assert "all approvals are lost" in str(state.damaged)
         assert "approve your skills again" in state.damaged.hint
         assert approval_status(state) is ApprovalStatus.UNKNOWN
         assert state.cache.get("shop", DOCUMENT) is None
@@ -213,7 +213,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     approve(folder, *(f"skill-{number}" for number in range(5)))
     with State.open(folder) as state:
         state.bind("shop", "https://shop.example/mcp")
-        state.grants.grant("shop", remote_skill(name="skill-0"), ["Read"])
+        state.grants.grant("shop", skill_claim(name="skill-0"), ["Read"])
         state.approvals.revoke("shop", "skill://skill-4/SKILL.md")
     return folder / "state.db"
 
@@ -239,8 +239,8 @@ def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_ans
             raise
         with opened as state:
             state.bind("shop", "https://shop.example/mcp")
-            never = [remote_skill({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]
-            for skill in [*never, remote_skill(name="skill-4"), remote_skill(name="other")]:
+            never = [skill_claim({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]
+            for skill in [*never, skill_claim(name="skill-4"), skill_claim(name="other")]:
                 assert state.approvals.approval_status("shop", skill) is not ApprovalStatus.APPROVED
                 assert state.grants.granted("shop", skill) == frozenset()
             for approval in state.approvals.all():
@@ -280,7 +280,7 @@ def test_damage_that_shows_while_it_is_used_approves_nothing(tmp_path: Path) -> 
         overwritten(tmp_path / "state.db")
         with pytest.raises(StateError, match="damaged") as caught:
             approval_status(state)
-    assert "approvals begin from none" in caught.value.hint
+    assert "all approvals are lost" in caught.value.hint
 
 
 def test_a_damaged_entry_is_not_shown_as_what_was_approved(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ import pytest
 
 from skillwire import State
 from skillwire.host.store.approvals import ApprovalStatus, CannotStoreError
-from tests.support.remote_skills import FILES, URI, dynamic_skill, remote_skill
+from tests.support.skill_claims import FILES, URI, dynamic_skill, skill_claim
 
 pytestmark = pytest.mark.rule("H21")
 
-SKILL = remote_skill()
-CHANGED = remote_skill(FILES | {"SKILL.md": b"# Refunds, and a little more\n"})
+SKILL = skill_claim()
+CHANGED = skill_claim(FILES | {"SKILL.md": b"# Refunds, and a little more\n"})
 
 
 def test_what_a_skill_asks_for_is_not_granted_by_an_approval(state: State) -> None:
@@ -19,7 +19,7 @@ def test_what_a_skill_asks_for_is_not_granted_by_an_approval(state: State) -> No
 
 
 def test_exactly_what_was_granted_is_granted_to_that_skill_of_that_server(state: State) -> None:
-    other = remote_skill({"SKILL.md": b"x"}, name="other")
+    other = skill_claim({"SKILL.md": b"x"}, name="other")
     for label, skill in (("shop", SKILL), ("desk", SKILL), ("shop", other)):
         state.approvals.approve(label, skill)
     state.grants.grant("shop", SKILL, ["Bash(git:*)", "Bash(git:*)"])

@@ -7,11 +7,11 @@ import pytest
 from skillwire import State
 from skillwire.errors import StateError
 from skillwire.host.store.approvals import ApprovalStatus
-from tests.support.remote_skills import FILES, URI, remote_file, remote_skill
+from tests.support.skill_claims import FILES, URI, file_claim, skill_claim
 
-SKILL = remote_skill()
+SKILL = skill_claim()
 CONTENT = FILES["SKILL.md"]
-MAIN = remote_file(SKILL.uri, CONTENT)
+MAIN = file_claim(SKILL.uri, CONTENT)
 SHOP = "https://shop.example/mcp"
 EVIL = "https://evil.example/mcp"
 
@@ -84,7 +84,7 @@ def test_what_a_process_still_does_with_the_old_server_counts_for_nobody(tmp_pat
             lambda: old.grants.grant("shop", SKILL, ["Read"]),
             lambda: old.cache.put("shop", MAIN, CONTENT),
         ):
-            with pytest.raises(StateError, match="no longer means this server"):
+            with pytest.raises(StateError, match="another process has bound the label"):
                 act()
         assert remembered(new, "shop") == NOTHING
 
@@ -94,7 +94,7 @@ def test_nothing_is_asked_of_a_label_before_it_is_known_which_server_it_means(tm
     with State.open(tmp_path) as state:
         state.bind("shop", SHOP)
         remember(state, "shop")
-    with State.open(tmp_path) as state, pytest.raises(StateError, match="bound to no server"):
+    with State.open(tmp_path) as state, pytest.raises(StateError, match="not bound to a server"):
         state.approvals.approval_status("shop", SKILL)
 
 

@@ -14,7 +14,7 @@ from skillwire import State
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.sources import Digest
 from tests.support.paths import ROOT
-from tests.support.remote_skills import remote_skill
+from tests.support.skill_claims import skill_claim
 from tests.support.state_writer import content_number, file_number, skill_number
 
 ROUNDS = 8
@@ -71,7 +71,7 @@ def test_a_process_that_is_killed_at_any_moment_leaves_everything_that_it_acknow
 
 def test_many_threads_share_one_state(state: State) -> None:
     def approve(number: int) -> ApprovalStatus:
-        skill = remote_skill({"SKILL.md": b"%d" % number}, name=f"skill-{number}")
+        skill = skill_claim({"SKILL.md": b"%d" % number}, name=f"skill-{number}")
         state.approvals.approve("shop", skill)
         return state.approvals.approval_status("shop", skill)
 

@@ -17,7 +17,7 @@ from skillwire.core.json_text import json_equal
 from skillwire.errors import VerificationError
 from skillwire.host import Outcome, Report, SkillsClient, verify_server
 from skillwire.host.dialects.client import MAX_PAGES
-from skillwire.protocol.remote import RemoteSkill, parse_entry
+from skillwire.protocol.remote import SkillClaim, parse_entry
 from skillwire.sources import Rule
 from tests.support.clients import ERAS
 from tests.support.peers import skillwire
@@ -229,7 +229,7 @@ async def test_a_bad_entry_is_found_and_hides_no_good_one(entry: Any, fault: Rul
 @pytest.mark.rule("H8")
 async def test_limits_are_inclusive() -> None:
     assert isinstance(
-        parse_entry(with_file(size=16 * 1024 * 1024 - sum(map(len, GOOD.values())))), RemoteSkill
+        parse_entry(with_file(size=16 * 1024 * 1024 - sum(map(len, GOOD.values())))), SkillClaim
     )
 
 
@@ -256,7 +256,7 @@ async def test_a_skill_is_loaded_from_its_uri_alone() -> None:
         skill = await SkillsClient(client).get(MAIN)
         assert skill.name == "good"
         other_entry(script)
-        with pytest.raises(VerificationError, match="answered with `skill://other/SKILL"):
+        with pytest.raises(VerificationError, match="with another skill, `skill://other/SKILL"):
             await SkillsClient(client).get(MAIN)
 
 
@@ -279,7 +279,7 @@ async def test_a_budget_bounds_what_is_read_of_one_server() -> None:
 )
 def test_no_entry_makes_the_parser_stumble(entry: Any) -> None:
     parsed = parse_entry(entry)
-    assert isinstance(parsed, RemoteSkill) or parsed
+    assert isinstance(parsed, SkillClaim) or parsed
 
 
 def test_numbers_are_equal_however_they_are_written_and_never_booleans() -> None:
@@ -343,7 +343,7 @@ def test_the_verb_reads_a_real_server_over_stdio(skills_folder: Path) -> None:
 def test_no_server_is_exit_code_four_with_its_last_words(tmp_path: Path) -> None:
     done = run("--", sys.executable, "-c", "raise SystemExit('no \\x1b[31mluck')")
     assert done.returncode == 4
-    assert b"it said: `no \\x1b[31mluck`" in done.stderr  # and no escape reaches the terminal
+    assert b"its last output: `no \\x1b[31mluck`" in done.stderr  # and no escape reaches the terminal
     assert run("http://127.0.0.1:1/mcp").returncode == 4
     assert run("nonsense").returncode == 2
 

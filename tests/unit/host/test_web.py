@@ -49,7 +49,7 @@ async def test_an_event_that_is_too_long_is_not_read_to_its_end() -> None:
 @pytest.mark.rule("H25")
 async def test_a_compressed_answer_is_not_unpacked() -> None:
     said = await refusal(PostingSite(gzip.compress(b"0" * 1_000_000), content_encoding="gzip"), 100_000)
-    assert "the answer is compressed, which was not asked for" in said
+    assert "the answer is compressed, which was not requested" in said
 
 
 @pytest.mark.rule("H25")
@@ -70,7 +70,7 @@ async def test_heads_without_end_before_an_answer_end_the_connection() -> None:
                     pass
             told = str(refused.value)
             tasks.cancel_scope.cancel()
-    assert told == "`a` does not answer: the server sends more than 262,144 bytes before an answer"
+    assert told == "`a` does not answer: the server sends more than 262,144 bytes of response headers"
 
 
 async def test_what_a_server_answers_is_a_quotation_in_the_reason() -> None:

@@ -11,7 +11,7 @@ from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.draft_index import MAX_INDEXED, DraftIndex, read_draft_index
 from skillwire.protocol.legacy import ListedResources, read_manifest
 from skillwire.protocol.messages import find_declared_settings, reads_directories
-from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
+from skillwire.protocol.remote import Dialect, SkillClaim, parse_entry
 from skillwire.sources import Limits, Rule
 from tests.support.draft_servers import MAIN, ROOT, archive_a, archive_b, entry_a, entry_b, index_of, manifest
 
@@ -183,7 +183,7 @@ def test_only_documents_with_a_skills_address_and_name_are_taken_for_skills() ->
     for odd in (7, {}, {"uri": 7}, {"uri": "skill://" + "x" * 5000 + "/SKILL.md"}):
         listed.add(odd)
     good, bad = listed.iter_scanned_skills()
-    assert isinstance(good, RemoteSkill)
+    assert isinstance(good, SkillClaim)
     assert isinstance(bad, list)
     assert (good.uri, bad[0].rule) == (MAIN, Rule.ENTRY_NAME)
     assert list(listed.iter_old_uri_skills()) == []
@@ -201,7 +201,7 @@ def test_old_addresses_are_those_with_a_name_and_nothing_else() -> None:
     ):
         listed.add({"uri": uri})
     good, bad = listed.iter_old_uri_skills()
-    assert isinstance(good, RemoteSkill)
+    assert isinstance(good, SkillClaim)
     assert isinstance(bad, list)
     assert (good.uri, good.deliveries[0].uri) == (MAIN, "skill://good")
 
@@ -243,7 +243,7 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_parsers_never_raise_for_any_value(value: Any) -> None:
     parsed = parse_entry(value, dialect=Dialect.DRAFT_C)
-    assert isinstance(parsed, RemoteSkill) or parsed
+    assert isinstance(parsed, SkillClaim) or parsed
     listed = ListedResources()
     listed.add(value)
     listed.add({"uri": value, "description": value})

@@ -1,1 +1,1 @@
-"""What a person is asked about a skill, what they answered, and what changed since."""
+"""Approval of skills: what the user is asked, the answers of a session, and stored approvals."""

@@ -1,4 +1,4 @@
-"""What a person said in one session, and what is kept of earlier ones. Each yes is bound to content (H17)."""
+"""The approvals of one session, together with stored ones. Each is bound to content (H17)."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -28,51 +28,51 @@ _YES = frozenset({Answer.ONCE, Answer.KEEP})
 
 @dataclass(frozen=True, slots=True)
 class _SessionApproval:
-    """A yes for this session."""
+    """An approval for this session."""
 
     skill: HostedSkill
     revocations: int
-    """How often an approval had been taken back when it was given."""
+    """How often approvals of the skill had been revoked when this one was given."""
 
     def is_for(self, skill: HostedSkill) -> bool:
         return not needs_new_approval(self.skill, skill)
 
 
 class Consent:
-    """Asks a person, one question at a time, and remembers for a session."""
+    """Asks the user, one question at a time, and remembers the answers for a session."""
 
-    def __init__(self, ask: Approver | None, keeping: ApprovalStore) -> None:
+    def __init__(self, ask: Approver | None, approval_store: ApprovalStore) -> None:
         self._ask = ask or deny_all
-        self._approval_store = keeping
+        self._approval_store = approval_store
         self._session_approvals: dict[Identity, _SessionApproval] = {}
         self._before: dict[Identity, HostedSkill] = {}
-        """What there was a yes to, of skills that are others now."""
+        """The approved versions of skills that have changed since."""
         self._executable_sets: set[frozenset[tuple[Identity, str | None]]] = set()
-        """Skills with whose content code may run, together."""
+        """Sets of skills for which the user allowed execution for the rest of the session."""
         self._ask_lock = anyio.Lock()
 
     async def is_approved(self, skill: HostedSkill) -> bool:
-        """Whether somebody said yes to this skill as it is here, and nobody took it back."""
+        """Whether this version of the skill is approved, and the approval is not revoked."""
         if skill.local:
             return True
-        now, approval = (
+        stored, approval = (
             await self._approval_store.approval_status(skill),
             self._session_approvals.get(skill.identity),
         )
         if approval is None or not approval.is_for(skill):
-            return now is ApprovalStatus.APPROVED
+            return stored is ApprovalStatus.APPROVED
         return approval.revocations == await self._approval_store.revocations(skill)
 
     async def ask_to_load(self, skill: HostedSkill, acting: tuple[HostedSkill, ...] = ()) -> bool:
-        """Ask, unless that was done. What is made when it is read is asked for each time (H17)."""
+        """Ask the user, unless the skill is approved. Dynamic content needs approval each time (H17)."""
         if skill.local:
             return True
         async with self._ask_lock:
             if content_key(skill) is not None and await self.is_approved(skill):
                 return True
             can_be_kept = self._approval_store.can_store(skill)
-            seen = inspect_entry(skill, await self._changes(skill))
-            answer = await self._answer(LoadRequest(seen, acting, can_be_kept))
+            inspection = inspect_entry(skill, await self._changes(skill))
+            answer = await self._answer(LoadRequest(inspection, acting, can_be_kept))
             self.withdraw(skill.identity)
             if answer not in _YES:
                 return False
@@ -85,10 +85,10 @@ class Consent:
             return True
 
     async def ask_to_execute(self, what: str, skills: tuple[HostedSkill, ...], *, changed: bool) -> bool:
-        """Ask whether something may run. `KEEP` holds for these very skills, in this session (H21).
+        """Ask whether code may run. `KEEP` allows it for exactly these skills, in this session (H21).
 
-        It rests on their approvals: where one of those is gone, or was for a skill that has `changed`, this
-        is gone, too, and does not come back (H15, H17).
+        It depends on their approvals: if one is revoked, or its skill has `changed`, the permission ends and
+        does not come back (H15, H17).
         """
         acting = frozenset((each.identity, content_key(each)) for each in skills)
         approved = not changed and await self._covers_all(skills)
@@ -102,11 +102,11 @@ class Consent:
         return answer in _YES
 
     async def ask_foreign_read(self, skills: tuple[HostedSkill, ...], server: str, uri: str) -> bool:
-        """Ask whether another server may be asked, each time anew (H22)."""
+        """Ask whether another server may be read. The answer holds for this read only (H22)."""
         return await self._ask_serially(ForeignReadRequest(skills, server, uri)) in _YES
 
     def on_registry_change(self, registry: Registry) -> None:
-        """Take note of fresh entries: a yes to another version is gone, and does not come back (H15, H17)."""
+        """Drop approvals of skills that have changed. They do not come back (H15, H17)."""
         for identity, approval in list(self._session_approvals.items()):
             fresh = registry.get(identity)
             if fresh is not None and not approval.is_for(fresh):
@@ -117,7 +117,7 @@ class Consent:
         }
 
     def withdraw(self, identity: Identity) -> None:
-        """Forget what was said of a skill."""
+        """Drop the session's approval of a skill."""
         self._session_approvals.pop(identity, None)
         self._executable_sets = {
             each for each in self._executable_sets if identity not in {one for one, _ in each}
@@ -141,11 +141,11 @@ class Consent:
             return await self._answer(request)
 
     async def _answer(self, request: Request) -> Answer:
-        """Return what the person says. Raises `TypeError` for what is no answer, as `True`."""
+        """Return the user's answer. Raises `TypeError` if the approver returns anything but an `Answer`."""
         answer = cast("object", await self._ask(request))
         if not isinstance(answer, Answer):
             raise TypeError(
-                f"the approver returned {answer!r}, and not one of {', '.join(map(str, _ANSWERS))}"
+                f"the approver returned {answer!r}; it must return one of {', '.join(map(str, _ANSWERS))}"
             )
         return answer
 

@@ -1,4 +1,4 @@
-"""What a person is asked about a skill: its entry, what changed, the question and the answer."""
+"""Questions to the user about a skill, with the facts to decide on, and the possible answers."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from skillwire.protocol.remote import Dialect, ListedSkill
 from skillwire.safe_text import quote_if_needed, quoted, strip_invisible
 
 _SHOWN_CHANGES = 20
-"""Differences that a sentence names."""
+"""Differences to name in one sentence."""
 _SHOWN_FIELD = 64
 _SHOWN_TEXT = 2000
-"""Characters of a command or a URI that a question shows."""
+"""Characters of a command or a URI to show in a question."""
 _SHOWN_FILES = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is different now, by the paths of files and the names of fields."""
+    """The differences between two versions of a skill: paths of files and names of fields."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
-    """Files that have other bytes."""
+    """Files whose bytes changed."""
     fields: tuple[str, ...] = ()
-    """Fields of the frontmatter."""
+    """Fields of the frontmatter that changed."""
     delivery: bool = False
-    """Whether an early draft delivers it with other digests, or from another place."""
+    """Whether the digests or URIs of an early draft's deliveries changed."""
     integrity: bool = False
-    """Whether it has digests now and had none, or the other way round."""
+    """Whether only one of the versions has digests."""
 
     def __bool__(self) -> bool:
         return bool(
@@ -42,11 +42,11 @@ class Changes:
     def __str__(self) -> str:
         parts = [
             *(f"{quoted(path)} is new" for path in self.added),
-            *(f"{quoted(path)} is gone" for path in self.removed),
-            *(f"{quoted(path)} has other bytes" for path in self.modified),
-            *(f"the field {quoted(field)} says something else" for field in self.fields),
-            *(["it is delivered with other digests, or from elsewhere"] if self.delivery else []),
-            *(["it has digests and had none, or the other way round"] if self.integrity else []),
+            *(f"{quoted(path)} was removed" for path in self.removed),
+            *(f"{quoted(path)} has changed" for path in self.modified),
+            *(f"the field {quoted(field)} has changed" for field in self.fields),
+            *(["its digests or URIs have changed"] if self.delivery else []),
+            *(["it has digests now and had none, or the reverse"] if self.integrity else []),
         ]
         more = len(parts) - _SHOWN_CHANGES
         return ", ".join(parts[:_SHOWN_CHANGES]) + (f" and {more} more" if more > 0 else "") or "nothing"
@@ -67,9 +67,9 @@ class Changes:
 
 
 def needs_new_approval(before: ListedSkill, after: ListedSkill) -> bool:
-    """Whether a yes to the one is none to the other (H15, H17).
+    """Whether an approval of `before` does not cover `after` (H15, H17).
 
-    Where not all files have digests, the entry itself is all that a person can have seen.
+    If not all files have digests, any difference between the listed data counts.
     """
     if (content := content_key(before)) is not None:
         return content != content_key(after)
@@ -87,7 +87,7 @@ def _shown(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InspectedFile:
-    """A file that the entry promises."""
+    """One listed file, with its path for display."""
 
     path: str
     size: int | None
@@ -96,25 +96,25 @@ class InspectedFile:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A skill before it is approved."""
+    """All that is known about a skill before any of its files is read."""
 
     skill: HostedSkill
     files: tuple[InspectedFile, ...] | None
-    """None where content is made when it is read."""
+    """None if the skill lists no files."""
     effects: tuple[str, ...]
-    """What its frontmatter asks for. Approval grants none of it (H21)."""
+    """What its frontmatter requests. Approval grants none of it (H21)."""
     changes: Changes | None
-    """What is different from the version that was approved; None if none was."""
+    """The differences to the approved version; None if none was approved."""
 
     @property
     def size(self) -> int | None:
-        """The bytes of all files together, where they are known."""
+        """The bytes of all files together; None if unknown."""
         sizes = [file.size for file in self.files or ()]
         return None if self.files is None or None in sizes else sum(size or 0 for size in sizes)
 
 
 def inspect_entry(skill: HostedSkill, changes: Changes | None = None) -> Inspection:
-    """Return what the entry says, in a form that can be shown."""
+    """Return the listed facts about a skill, cleaned for display."""
     listed = skill.files
     files = tuple(
         InspectedFile(display_path(skill, file.uri), file.size, file.digest.text) for file in listed or ()
@@ -123,13 +123,13 @@ def inspect_entry(skill: HostedSkill, changes: Changes | None = None) -> Inspect
 
 
 class Answer(StrEnum):
-    """The answer of a person: no, once, or keep."""
+    """The user's answer to a request."""
 
     NO = "no"
     ONCE = "once"
-    """For this session; a foreign read or an execution, for this one time."""
+    """Load: yes for this session. Foreign read or execution: yes for this one time."""
     KEEP = "keep"
-    """Also after it, for as long as the skill stays what it is. An execution, for this session."""
+    """Load: yes until the skill changes, also in later sessions. Execution: yes for this session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,36 +137,38 @@ class LoadRequest:
     """May the model load this skill, and read its files?"""
 
     inspection: Inspection
-    """What there is to know: whose it is, its files with their sizes, and what is different from before."""
+    """The facts: its server, its files with their sizes, and the changes since the last approval."""
     acting: tuple[HostedSkill, ...] = ()
-    """Skills of servers that the model acts on already: one of them may have led it here."""
+    """Skills of servers that are loaded already. One of them may have caused this request."""
     can_be_kept: bool = False
-    """Whether `KEEP` is more than `ONCE`: each file has a digest, and there is where to keep it."""
+    """Whether `KEEP` lasts longer than `ONCE`: every file has a digest, and the host has a state."""
 
     @property
     def skill(self) -> HostedSkill:
         return self.inspection.skill
 
     def __str__(self) -> str:
-        """Say it so that a person can decide, with nothing in it that a terminal would obey (H23, H27)."""
+        """Return the question with all facts, without control characters (H23, H27)."""
         skill, changes = self.skill, self.inspection.changes
         lines = [
             f"Load the skill {skill.quoted} from the {skill.origin}?",
             f"It is described as: {quoted(skill.description, None)}",
-            f"Its address there: {quoted(skill.uri, _SHOWN_TEXT)}",
+            f"Its URI there: {quoted(skill.uri, _SHOWN_TEXT)}",
         ]
         if skill.claim is not None and skill.claim.dialect is not Dialect.FINAL:
-            lines.append(f"Its server speaks an earlier draft: `{skill.claim.dialect}`.")
+            lines.append(f"Its server uses an earlier draft of the extension: `{skill.claim.dialect}`.")
         if self.acting:
-            lines.append(f"The model already acts on {_named(self.acting)}, which may have led it here.")
+            lines.append(
+                f"The model already follows {_named(self.acting)}, which may have caused this request."
+            )
         if changes is not None:
             lines.append(f"It was approved before, and has changed: {changes}")
         lines += _files(self.inspection)
         if effects := self.inspection.effects:
             lines.append(
-                f"It asks for this, which approval does not grant: {', '.join(map(quoted, effects))}"
+                f"It requests the following, which approval does not grant: {', '.join(map(quoted, effects))}"
             )
-        lines.append("Whoever runs that server wrote it. Nobody has checked what it tells a model to do.")
+        lines.append("The operator of that server wrote it. No one has checked what it tells a model to do.")
         return "\n".join(lines)
 
 
@@ -191,7 +193,7 @@ class ExecutionRequest:
     skills: tuple[HostedSkill, ...]
 
     def __str__(self) -> str:
-        return f"Run this, while the model acts on {_named(self.skills)}?\n  {quoted(self.what, _SHOWN_TEXT)}"
+        return f"Run this while the model follows {_named(self.skills)}?\n  {quoted(self.what, _SHOWN_TEXT)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +201,14 @@ class ForeignReadRequest:
     """May one server be read while a skill of another is loaded (H22)?"""
 
     skills: tuple[HostedSkill, ...]
-    """Those that may be behind it."""
+    """The loaded skills of other servers, which may have caused the read."""
     server: str
-    """The label of the one that would be asked."""
+    """The label of the server to read from."""
     uri: str
 
     def __str__(self) -> str:
-        asked = f"Read this from {quoted(self.server)}, while the model acts on {_named(self.skills)}?"
-        return f"{asked}\n  {quoted(self.uri, _SHOWN_TEXT)}"
+        question = f"Read this from {quoted(self.server)} while the model follows {_named(self.skills)}?"
+        return f"{question}\n  {quoted(self.uri, _SHOWN_TEXT)}"
 
 
 def _named(skills: tuple[HostedSkill, ...]) -> str:
@@ -214,11 +216,11 @@ def _named(skills: tuple[HostedSkill, ...]) -> str:
 
 
 Request: TypeAlias = LoadRequest | ExecutionRequest | ForeignReadRequest
-"""Any question that a person is asked."""
+"""Any question to the user."""
 Approver: TypeAlias = Callable[[Request], Awaitable[Answer]]
-"""A function that asks a person. It gets one request at a time."""
+"""An async function that asks the user. It is called with one request at a time."""
 
 
 async def deny_all(_request: Request) -> Answer:
-    """Say no: there is nobody to ask (H30)."""
+    """Answer no to every request, because there is no one to ask (H30)."""
     return Answer.NO

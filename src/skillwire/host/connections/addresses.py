@@ -1,7 +1,7 @@
-"""Addresses on this machine and in its networks, which are not for others to name.
+"""Recognize addresses on this machine and in private networks, which others must not make us contact.
 
-Services there often ask for no password over plain `http`. With `https` they would need a certificate for the
-very name that is asked.
+Services there often require no password over plain `http`. With `https`, they would need a certificate for
+the requested name.
 """
 
 import ipaddress
@@ -14,23 +14,23 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _INSIDE = tuple(
     map(ipaddress.ip_network, ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "5f00::/16", "fec0::/10"))
 )
-"""Networks that are never public, though `ipaddress` does not say so: most of them are out of use."""
+"""Networks that are never public, although `ipaddress` reports them as global. Most are obsolete."""
 _V4_BITS = 0xFFFF_FFFF
 
 
 def is_private_address(address: str) -> bool:
-    """Whether an IP address is on this machine, in a private network, or of no single machine at all."""
+    """Whether an IP address is on this machine, in a private network, or a multicast address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):  # some of them mean one of the older kind
-        older = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+    if isinstance(ip, ipaddress.IPv6Address):  # some contain an IPv4 address
+        embedded = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
         if ip in _NAT64:
-            older = ipaddress.IPv4Address(int(ip) & _V4_BITS)
-        ip = older or ip
+            embedded = ipaddress.IPv4Address(int(ip) & _V4_BITS)
+        ip = embedded or ip
     return not ip.is_global or ip.is_multicast or any(ip in each for each in _INSIDE)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host means this machine, by its address or by the name that is reserved for that."""
+    """Whether a host is a loopback address, or a name reserved for this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -38,9 +38,9 @@ def is_loopback(host: str) -> bool:
 
 
 def is_private_literal(host: str) -> bool:
-    """Whether a host says itself that it is on this machine or in a private network.
+    """Whether a host is a private IP address, or a name reserved for this machine.
 
-    What a name leads to may change between two looks, so it proves nothing here.
+    Other names are not resolved: they may resolve to another address the next time.
     """
     try:
         return is_private_address(str(ipaddress.ip_address(host.strip("[]"))))
@@ -54,14 +54,14 @@ def is_plain_http(url: str) -> bool:
 
 
 def resolves_to_private(url: str) -> bool:
-    """Whether the host of a URL is inside, or has an address there now. May wait for the network."""
+    """Whether the host of a URL currently has a private address. Resolves its name, so it may block."""
     try:
         host = urlsplit(url).hostname or ""
         return any(map(is_private_address, addresses_of(socket.getaddrinfo(host, None))))
-    except (OSError, ValueError):  # it has no address at all
+    except (OSError, ValueError):  # it has no address
         return False
 
 
 def addresses_of(found: Iterable[tuple[Any, Any, Any, Any, tuple[Any, ...]]]) -> Iterable[str]:
-    """Return the addresses in what `getaddrinfo` returned."""
+    """Return the IP addresses in a result of `getaddrinfo`."""
     return (str(address[0]) for *_, address in found)

@@ -1,4 +1,4 @@
-"""Open an SDK client for a target: transport, bounded streams, and errors that name the reason."""
+"""Open an SDK client for a target: transport, traffic limits, and errors that name the reason."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -26,31 +26,31 @@ _CANCELLED = "notifications/cancelled"
 _TIMEOUT = 60.0
 """Seconds for one answer."""
 _CLOSE_TIMEOUT = 5.0
-"""Seconds to take leave of a server in peace."""
+"""Seconds to close a connection properly."""
 _OURS = (OSError, httpx2.ConnectError, SkillwireError)
-"""Failures whose messages come from this machine, and hold no text of a server."""
+"""Exceptions whose messages come from this machine, and contain no text of a server."""
 
 
 @asynccontextmanager
 async def bounded_streams(
     transport: AbstractAsyncContextManager[Any], traffic: Traffic, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
-    """Yield the streams of a transport; `ended` is called when nothing can come from there any more.
+    """Yield the streams of a transport, with traffic limits.
 
-    It gets the reason if the server sent more than it may.
+    `ended` is called when the stream of incoming messages ends, with a reason if the server exceeded a limit.
     """
     async with transport as (read, write):
         yield _Incoming(read, traffic, ended), _Outgoing(write, traffic)
 
 
 class _Stream:
-    """A stream of the SDK, with something around it."""
+    """A wrapper around a stream of the SDK."""
 
     def __init__(self, stream: Any, traffic: Traffic) -> None:
         self._stream, self._traffic = stream, traffic
 
     def __getattr__(self, name: str) -> Any:
-        """Return anything else the SDK wants of a stream from the stream itself."""
+        """Forward all other attributes that the SDK uses to the stream."""
         return getattr(self._stream, name)
 
     async def __aenter__(self) -> Self:
@@ -67,7 +67,7 @@ class _Stream:
 
 
 class _Incoming(_Stream):
-    """What a server sends. It is at its end as soon as that is too much: what still comes is not read."""
+    """The messages that a server sends. The stream ends as soon as the server exceeds a limit."""
 
     def __init__(self, stream: Any, traffic: Traffic, ended: Callable[[str], None]) -> None:
         super().__init__(stream, traffic)
@@ -114,7 +114,7 @@ class _Incoming(_Stream):
 
 
 class _Outgoing(_Stream):
-    """What is sent to a server. Nothing is, once it is not listened to any more."""
+    """The messages to a server. Sending fails once the server has exceeded a limit."""
 
     async def send(self, item: SessionMessage) -> None:
         message = item.message
@@ -141,42 +141,43 @@ async def connected(
     on_end: Callable[[str], None] = lambda _: None,
     limits: TrafficLimits | None = None,
 ) -> AsyncGenerator[Client]:
-    """Yield a client of the server. Raises `UnavailableError`, with what it last said where that is known.
+    """Yield a client that is connected to the server. Raises `UnavailableError`.
 
-    `on_message` gets what the server says unasked; `on_end` is called when it can say nothing more, with the
-    reason if it sent more than the `limits` allow.
+    If the server is a program, the error includes the last line of its stderr. `on_message` receives
+    notifications. `on_end` is called when the connection ends, with a reason if the server exceeded `limits`.
     """
     traffic = Traffic(limits)
-    with silence_sdk_logging(), StderrTail() as words, anyio.CancelScope() as leaving:
+    with silence_sdk_logging(), StderrTail() as stderr, anyio.CancelScope() as closing:
         client = Client(
-            bounded_streams(_transport(target, words.file, traffic), traffic, on_end),
+            bounded_streams(_transport(target, stderr.file, traffic), traffic, on_end),
             read_timeout_seconds=_TIMEOUT,
             mode=mode,
             message_handler=on_message,
         )
         try:
             await client.__aenter__()
-        except Exception as error:  # whatever it is: there is no connection
-            if (wanted := _login_wanted(error)) is not None:
-                raise wanted from error
-            said = f"; it said: {quoted(last, 300)}" if (last := words.last_line()) else ""
-            # Models and clients read this, too.
-            why = target.without_secrets(f"{traffic.failure or reason(error)}{said}")
+        except Exception as error:  # any of them means that there is no connection
+            if (login_required := _find_login_required(error)) is not None:
+                raise login_required from error
+            output = f"; its last output: {quoted(last, 300)}" if (last := stderr.last_line()) else ""
+            # Models and clients see this message, too.
+            why = target.without_secrets(f"{traffic.failure or reason(error)}{output}")
             raise UnavailableError("", f"{quoted(target.label)} does not answer: {why}") from error
         try:
             yield client
         finally:
-            leaving.deadline = anyio.current_time() + (0 if traffic.failure else _CLOSE_TIMEOUT)
+            closing.deadline = anyio.current_time() + (0 if traffic.failure else _CLOSE_TIMEOUT)
             try:
                 await client.__aexit__(None, None, None)
             except Exception as error:
                 why = target.without_secrets(traffic.failure or reason(error))
-                raise UnavailableError("", f"{quoted(target.label)} was lost: {why}") from error
+                message = f"the connection to {quoted(target.label)} was lost: {why}"
+                raise UnavailableError("", message) from error
     if traffic.failure:
-        raise UnavailableError("", f"{quoted(target.label)} was dropped: {traffic.failure}")
+        raise UnavailableError("", f"{quoted(target.label)} was disconnected: {traffic.failure}")
 
 
-def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
+def _transport(target: Target, stderr: TextIO, traffic: Traffic) -> Any:
     if target.url is not None:
         return http_streams(
             target.url,
@@ -187,23 +188,23 @@ def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
             tokens=target.tokens,
             advice=target.advice,
         )
-    # It is the person's own command, with the person's variables.
+    # The user named the command, so it gets the user's environment.
     env = {**os.environ, **target.env}
-    return stdio_streams(target.command, traffic, cwd=target.cwd, env=env, errors=said)
+    return stdio_streams(target.command, traffic, cwd=target.cwd, env=env, errors=stderr)
 
 
-def _login_wanted(error: BaseException) -> LoginRequiredError | None:
+def _find_login_required(error: BaseException) -> LoginRequiredError | None:
     """Return the error of a server that requires a login, if it is among the causes."""
     if isinstance(error, BaseExceptionGroup):
         inner: tuple[BaseException, ...] = cast("Any", error).exceptions
-        return next((found for each in inner if (found := _login_wanted(each)) is not None), None)
+        return next((found for each in inner if (found := _find_login_required(each)) is not None), None)
     if isinstance(error, MCPError):
         return wants_login(error)
     return None
 
 
 def reason(error: BaseException) -> str:
-    """Return why there is no connection, in the words of whatever failed; each of them once."""
+    """Return the messages of an exception, or of all exceptions in a group, without repetitions."""
     return ", ".join(dict.fromkeys(_reasons(error)))
 
 
@@ -213,7 +214,7 @@ def _reasons(error: BaseException) -> Iterator[str]:
         for each in inner:
             yield from _reasons(each)
     else:
-        said = str(error)
-        # Most of them repeat what a server answered, and nothing of that is a sentence of this program.
-        ours = not said or isinstance(error, _OURS)
-        yield escape_invisible(said or type(error).__name__, 300) if ours else quoted(said, 300)
+        message = str(error)
+        # Most messages repeat text of a server. Quote them, so that they do not look like our own.
+        ours = not message or isinstance(error, _OURS)
+        yield escape_invisible(message or type(error).__name__, 300) if ours else quoted(message, 300)

@@ -17,81 +17,82 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillwire.errors import UnavailableError
 from skillwire.host.connections.connect import reason
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.safe_text import quoted
 
 _MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
-"""Seconds before a stream is asked for again that ended."""
+"""Seconds before a notification stream that ended is opened again."""
 _MAX_URIS = 2_000
-"""Resources that are subscribed to. Whoever lists more skills is asked from time to time."""
+"""Limit of resources to subscribe to. Changes of others are found by polling."""
 _MAX_SUBSCRIPTIONS = 200
-"""The same for servers that have to be asked once for each."""
+"""The same limit for servers that need one request for each subscription."""
 _TIMEOUT = 30.0
-"""Seconds until a server that does not introduce itself is given up."""
+"""Seconds for a server to answer the handshake."""
 _CLOSE_TIMEOUT = 5.0
-"""Seconds to take leave of a server in peace."""
+"""Seconds to close a connection properly."""
 
 
 class Listener:
-    """Listens on one connection, once somebody wants to hear. `on_change` is called for whatever is heard."""
+    """Receives change notifications on one connection, from `begin` on. Calls `on_change` for each."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
-        self._wanted = anyio.Event()
+        self._begun = anyio.Event()
         self._uris: tuple[str, ...] = ()
-        self._others = anyio.Event()
+        self._uris_changed = anyio.Event()
         self._modern = False
 
     def begin(self) -> None:
-        """Listen from now on."""
-        self._wanted.set()
+        """Start to listen."""
+        self._begun.set()
 
-    def attend(self, skills: Iterable[RemoteSkill]) -> None:
-        """Hear of what is in these skills, too: a server tells of lists by itself, of contents when asked.
+    def attend(self, skills: Iterable[SkillClaim]) -> None:
+        """Subscribe to these skills. Without subscriptions, servers only report changes of lists.
 
-        The folder of a skill stands for all its files where a server knows that, `SKILL.md` elsewhere.
+        Some servers report any change below the folder of a skill at the folder's URI, others only at that of
+        `SKILL.md`. So both are subscribed to.
         """
         uris = tuple(sorted({uri for skill in skills for uri in (skill.root, skill.uri)}))[:_MAX_URIS]
         if uris != self._uris:
             self._uris = uris
-            self._others.set()
+            self._uris_changed.set()
 
     async def handle_message(self, message: object) -> None:
-        """Take what a server of the 2025 versions says. (On 2026-07-28 the same comes by the stream.)"""
-        told = (types.ResourceListChangedNotification, types.ResourceUpdatedNotification)
-        if isinstance(message, told) and not self._modern:
+        """Handle a notification of the 2025 protocol versions. (In 2026-07-28, a stream delivers them.)"""
+        kinds = (types.ResourceListChangedNotification, types.ResourceUpdatedNotification)
+        if isinstance(message, kinds) and not self._modern:
             self._on_change()
 
     async def run(self, client: Client) -> None:
-        """Listen until cancelled. A server that cannot tell is no error: whoever wants to know can ask."""
+        """Listen until cancelled. It is not an error if a server has no notifications: callers can poll."""
         self._modern = client.session.protocol_version in MODERN_PROTOCOL_VERSIONS
-        await self._wanted.wait()
+        await self._begun.wait()
         if self._modern:
             await self._follow_streams(client)
         else:
-            self._on_change()  # what was said before somebody listened, nobody heard
+            self._on_change()  # notifications before this moment were not handled
             await self._subscribe(client)
 
     async def _follow_streams(self, client: Client) -> None:
-        """Keep one stream open, for the skills that there are. The new one stands before the old one goes."""
+        """Keep a stream open for the current skills. A new stream starts before the old one is closed."""
         async with anyio.create_task_group() as tasks:
             before: anyio.CancelScope | None = None
             while True:
-                self._others = anyio.Event()
+                self._uris_changed = anyio.Event()
                 scope: anyio.CancelScope = await tasks.start(self._stream, client, before is None)
                 if before is not None:
                     before.cancel()
                 before = scope
-                await self._others.wait()
+                await self._uris_changed.wait()
 
     async def _stream(
         self,
         client: Client,
-        first: bool,  # noqa: FBT001 - tasks are given what they get by position
+        first: bool,  # noqa: FBT001 - `TaskGroup.start` passes positional arguments only
         *,
         task_status: TaskStatus[anyio.CancelScope],
     ) -> None:
-        """Hear one stream, and another when it ends. Between two of them, anything may have happened."""
+        """Follow a stream, and open it again when it ends. Each reopening counts as a change."""
         pause, started = _MIN_PAUSE, False
         with anyio.CancelScope() as scope:
             while True:
@@ -109,84 +110,84 @@ class Listener:
                             self._on_change()
                 except (MCPError, SubscriptionLost, TimeoutError):
                     pause = min(2 * pause, _MAX_PAUSE)
-                if not started:  # it may not know of such streams; the others go on without it
+                if not started:  # the server may not support streams; do not block the caller
                     started = True
                     task_status.started(scope)
                 await anyio.sleep(pause)
 
     async def _subscribe(self, client: Client) -> None:
-        """Subscribe to each resource, and no more to those that are gone."""
+        """Subscribe to each resource, and unsubscribe from removed ones."""
         resources = client.server_capabilities.resources
         if resources is None or resources.subscribe is not True:
             return
         subscribed: set[str] = set()
         while True:
-            self._others = anyio.Event()
-            wanted = set(self._uris[:_MAX_SUBSCRIPTIONS])
-            for uri in sorted(subscribed - wanted):
+            self._uris_changed = anyio.Event()
+            uris = set(self._uris[:_MAX_SUBSCRIPTIONS])
+            for uri in sorted(subscribed - uris):
                 await _ask(client, types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri)))
-            for uri in sorted(wanted - subscribed):
+            for uri in sorted(uris - subscribed):
                 await _ask(client, types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri)))
-            subscribed = wanted
-            await self._others.wait()
+            subscribed = uris
+            await self._uris_changed.wait()
 
 
 async def _ask(client: Client, request: Any) -> None:
-    with contextlib.suppress(MCPError):  # not everything can be subscribed to, and not everywhere
+    with contextlib.suppress(MCPError):  # some resources, and some servers, have no subscriptions
         await client.session.send_request(request, types.EmptyResult)
 
 
 class Connect(Protocol):
-    """How a connection is made."""
+    """A function that opens a connection."""
 
     def __call__(
         self, *, on_message: MessageHandlerFnT, on_end: Callable[[str], None]
     ) -> AbstractAsyncContextManager[Client]:
-        """Return a connection. Entering raises `UnavailableError`."""
+        """Return a connection. Entering it may raise `UnavailableError`."""
         ...
 
 
 class Connection:
-    """A connection that is being made, stands, or is over. It is never made again."""
+    """One connection and the task that owns it. It starts to connect at once, and is never reopened."""
 
     def __init__(self, label: str, connect: Connect, on_change: Callable[[], None]) -> None:
-        """`on_change` is called for whatever the server says of changes, and when the connection is over."""
+        """`on_change` is called for each change notification, and when the connection ends."""
         self._label, self._connect, self._on_change = label, connect, on_change
         self.listener = Listener(on_change)
         self.closed = False
         self.was_connected = False
         """Whether the server ever answered."""
         self.overload = ""
-        """What the server sent too much of, if that is why it is over."""
+        """The limit that the server exceeded, if that ended the connection."""
         self._client: Client | None = None
         self._failure: UnavailableError | None = None
         self._opened, self._ended = anyio.Event(), anyio.Event()
         self._scope = anyio.CancelScope()
-        # Not of whoever asks first: a connection outlives that one, and must be left where it was entered.
+        # A task of its own: a connection outlives its first caller, and one task must open and close it.
         self._task = asyncio.create_task(self._run())
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing of it is left."""
+        """Whether its task has ended."""
         return self._task.done()
 
     async def client(self) -> Client:
-        """Return the client as soon as the connection stands. Raises `UnavailableError`."""
+        """Return the client as soon as the connection is open. Raises `UnavailableError`."""
         with anyio.move_on_after(_TIMEOUT):
             await self._opened.wait()
         if self._client is None:
             self.drop()
-            told = f"{quoted(self._label)} does not answer: it did not introduce itself in {_TIMEOUT:g} s"
-            raise self._failure or UnavailableError("", told)
+            message = f"{quoted(self._label)} does not answer: no handshake within {_TIMEOUT:g} s"
+            raise self._failure or UnavailableError("", message)
         return self._client
 
     def drop(self) -> None:
-        """End it at once, without a word."""
+        """End the connection at once, without closing it properly."""
         self.closed = True
         self._scope.cancel()
 
     async def close(self) -> None:
-        """Take leave of the server, and wait for the end of its process."""
+        """Close the connection properly, and wait until its task and process have ended."""
         self._end()
         if self.was_connected and not self.overload:
             await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT)
@@ -204,10 +205,12 @@ class Connection:
                 await self._run_client()
         except UnavailableError as error:
             self._failure = error
-        except Exception as error:  # noqa: BLE001 - whatever the transport died of: whoever waits is told
-            self._failure = UnavailableError("", f"{quoted(self._label)} was lost: {reason(error)}")
+        except Exception as error:  # noqa: BLE001 - `client` raises it for those who wait
+            lost = f"the connection to {quoted(self._label)} was lost: {reason(error)}"
+            self._failure = UnavailableError("", lost)
         finally:
-            self._failure = self._failure or UnavailableError("", f"{quoted(self._label)} was lost")
+            lost = f"the connection to {quoted(self._label)} was lost"
+            self._failure = self._failure or UnavailableError("", lost)
             self.closed, self._client = True, None
             self._opened.set()
             self._on_change()

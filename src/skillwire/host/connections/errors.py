@@ -1,4 +1,4 @@
-"""The sentences that say which command to log in with."""
+"""Messages for servers that require a login, with the command to run."""
 
 import re
 import shlex
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from skillwire.safe_text import quoted
 
 _SCOPES = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
-"""Scopes as RFC 6749 spells them."""
+"""One or more scopes, in the syntax of RFC 6749."""
 _LONGEST_SCOPE = 300
 
 
 @dataclass(frozen=True, slots=True)
 class LoginAdvice:
-    """What to tell a person about a server that requires a login."""
+    """Messages to the user about a server that requires a login."""
 
     label: str
     argument: str
-    """The argument for `skillwire login`: the label, or the URL of a server that no file names."""
+    """The argument for `skillwire login`: the label, or the URL of a server that is not configured."""
 
     def command(self, scope: str = "") -> str:
         more = f" --scope {shlex.quote(scope)}" if scope else ""
@@ -30,16 +30,16 @@ class LoginAdvice:
         return f"{quoted(self.label)} requires a login, and yours has expired: log in with {self.command()}"
 
     def refused(self) -> str:
-        told = f"{quoted(self.label)} requires a login, and refuses yours"
-        return f"{told}: try again later, or log in with {self.command()}"
+        message = f"{quoted(self.label)} requires a login, and refuses yours"
+        return f"{message}: try again later, or log in with {self.command()}"
 
     def not_renewed(self, why: str) -> str:
-        told = f"{quoted(self.label)} requires a login, and yours could not be renewed: {why}"
-        return f"{told}; try again later, or log in with {self.command()}"
+        message = f"{quoted(self.label)} requires a login, and yours could not be renewed: {why}"
+        return f"{message}; try again later, or log in with {self.command()}"
 
     def token_refused(self) -> str:
-        told = "check the variable or header that holds it"
-        return f"{quoted(self.label)} requires a login, and refuses the token that it was sent: {told}"
+        message = f"{quoted(self.label)} requires a login, and refuses the token that it was sent"
+        return f"{message}: check the variable or header that contains it"
 
     def scope_missing(self, scope: str) -> str:
         known = scope if len(scope) <= _LONGEST_SCOPE and _SCOPES.fullmatch(scope) else ""

@@ -1,4 +1,4 @@
-"""Streamable HTTP to an untrusted server: bounded answers, secrets for one origin, login errors."""
+"""Streamable HTTP to an untrusted server: limits on answers, secrets for one origin only, login errors."""
 
 import secrets
 import time
@@ -22,22 +22,22 @@ from skillwire.host.connections.traffic import Answer, AnswerTooLargeError, Json
 
 _CODE = -32042
 _MARK = secrets.token_hex(16)
-"""No server knows it. Otherwise a server could make its own text look like a message of this program."""
+"""A secret that marks our own messages, so that no server can imitate them."""
 _LONGEST_SCOPE = 300
 UNAUTHORIZED, FORBIDDEN = 401, 403
 _CONNECT, _READ = 30.0, 60.0
-"""Seconds to connect, and between two pieces of an answer."""
+"""Seconds to connect, and between two chunks of an answer."""
 _CLOSE_TIMEOUT = 2.0
 """Seconds for a server to confirm that a session ends."""
 _STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
-"""Seconds between two requests for a stream of news, after the first few: a server may end each at once."""
+"""Seconds between requests for notification streams, after the first few. A server may end each at once."""
 _NAMED_BY_A_PROJECT = (
-    "it is plain `http` on this machine or in a private network, and a project's file names it"
+    "it uses plain `http` on this machine or in a private network, and only a project's file names it"
 )
 _OURS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
-"""Headers that the protocol needs as they are, beside all that begin with `mcp-`."""
+"""Headers that users cannot override, like all that begin with `mcp-`. The protocol sets them."""
 
 
 def is_refusal(response: httpx2.Response) -> bool:
@@ -51,7 +51,7 @@ def is_refusal(response: httpx2.Response) -> bool:
 
 
 def replace_body(response: httpx2.Response, message: str) -> None:
-    """Replace the body of a 401 or 403 by `message`."""
+    """Replace the body of a 401 or 403 by a JSON-RPC error with `message`."""
     data = {"mark": _MARK, "scope": scope_of(response)[:_LONGEST_SCOPE]}
     error = {"code": _CODE, "message": message, "data": data}
     content = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
@@ -62,12 +62,12 @@ def replace_body(response: httpx2.Response, message: str) -> None:
 
 
 def scope_of(response: httpx2.Response) -> str:
-    """Return the scopes that a challenge names."""
+    """Return the scopes in the `WWW-Authenticate` header; empty if there are none."""
     return extract_scope_from_www_auth(response) or ""
 
 
 def wants_login(error: MCPError) -> LoginRequiredError | None:
-    """Return the error that `replace_body` wrote; None for any other."""
+    """Return a `LoginRequiredError` if `replace_body` wrote this error; None for any other error."""
     data: object = error.error.data
     if not isinstance(data, dict):
         return None
@@ -78,7 +78,7 @@ def wants_login(error: MCPError) -> LoginRequiredError | None:
 
 
 class _Replacement(httpx2.AsyncByteStream):
-    """A body to read instead of the one that came."""
+    """A body that replaces the received one."""
 
     def __init__(self, content: bytes, stream: httpx2.AsyncByteStream) -> None:
         self._content, self._stream = content, stream
@@ -101,10 +101,11 @@ async def http_streams(
     tokens: TokenSource | None = None,
     advice: LoginAdvice | None = None,
 ) -> AsyncGenerator[Any]:
-    """Yield the streams of a connection for a client of the SDK; the token wins over such a header.
+    """Yield the streams of a connection, for a client of the SDK.
 
-    With `public_only`, no connection is made to this machine or to private networks. `tokens` supplies the
-    token of a stored login. `advice` words the error if the server requires a login.
+    `token` overrides an `Authorization` header. With `public_only`, no connection is made to this machine or
+    to private networks. `tokens` supplies the token of a stored login. `advice` words the error if the server
+    requires a login.
     """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
     throttle = _Throttle(traffic)
@@ -117,7 +118,7 @@ async def http_streams(
 
     async with (
         counting_client(
-            # A few compressed bytes may be very many.
+            # A few compressed bytes can expand to very many.
             headers={"Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(_CONNECT, read=_READ),
             auth=_Authorization(httpx2.URL(url), sent, tokens, advice),
@@ -132,7 +133,7 @@ async def http_streams(
 
 
 class _Throttle:
-    """Holds back requests that the SDK repeats as fast as a server wants, and shortens the last one."""
+    """Delays repeated stream requests of the SDK, and limits the time of the final `DELETE`."""
 
     def __init__(self, traffic: Traffic) -> None:
         self._traffic = traffic
@@ -151,10 +152,10 @@ class _Throttle:
 
 
 def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
-    """Return what the answer to a request may have; None for a stream of news, which has no end."""
+    """Return the limits for the answer to a request; None for a notification stream, which has no end."""
     answer = None
     if request.method == "POST":
-        message: object = orjson.loads(request.content)  # we wrote it
+        message: object = orjson.loads(request.content)  # our own request, so it is valid
         answer = traffic.answer_to(cast("dict[str, object]", message).get("id"))
     elif request.method == "GET":
         return None
@@ -164,16 +165,16 @@ def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
 
 
 def _refusal(response: httpx2.Response) -> str:
-    """Return why an answer is not read at all, if it is not."""
+    """Return why an answer is refused unread; empty if it is not."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        return "the answer is compressed, which was not asked for"
+        return "the answer is compressed, which was not requested"
     if (response.charset_encoding or "utf-8").lower() not in {"utf-8", "utf8", "us-ascii"}:
-        return "the answer is not UTF-8"  # and in other encodings its values cannot be counted
+        return "the answer is not UTF-8"  # JSON values cannot be counted in other encodings
     return ""
 
 
 class _OriginHeaders(httpx2.Auth):
-    """Headers that go to the origin they were given for, wherever a redirect leads."""
+    """Adds headers to requests to one origin. Redirects to other origins do not get them."""
 
     def __init__(self, url: httpx2.URL, headers: Mapping[str, str]) -> None:
         self._origin = _origin(url)
@@ -188,7 +189,7 @@ class _OriginHeaders(httpx2.Auth):
 
 
 class _Authorization(_OriginHeaders):
-    """Headers and the token of a login, for one origin. A token that the server refuses is renewed once."""
+    """Adds headers and the token of a login, for one origin. A refused token is renewed once."""
 
     def __init__(
         self,
@@ -221,7 +222,7 @@ class _Authorization(_OriginHeaders):
             replace_body(response, failure or self._message(self._advice, response, had=token is not None))
 
     async def _get_token(self, refused: str | None) -> tuple[str | None, str]:
-        """Return the token to send, and what went wrong if there should be one."""
+        """Return the token to send, and an error message if the login cannot be used."""
         if self._tokens is None:
             return None, ""
         try:
@@ -245,12 +246,12 @@ def _set_bearer_token(request: httpx2.Request, token: str | None) -> None:
 
 
 def _is_confidential(url: httpx2.URL) -> bool:
-    """Whether no one between here and the server can read what is sent."""
+    """Whether no one on the network can read what is sent to a URL."""
     return url.scheme == "https" or is_loopback(url.host)
 
 
 class _BoundedBody(httpx2.AsyncByteStream):
-    """The body of an answer, as long as it is not more than that answer may have."""
+    """The body of an answer. Reading it raises `StreamError` when it exceeds its limits."""
 
     def __init__(
         self, stream: httpx2.AsyncByteStream, refusal: str, answer: Answer | None, traffic: Traffic

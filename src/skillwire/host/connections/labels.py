@@ -1,4 +1,4 @@
-"""Labels for servers and folders: what is a label, and how to make one from a name, URL or command."""
+"""Labels for servers and folders: validate them, and make them from a name, URL or command."""
 
 import re
 from collections.abc import Container, Sequence
@@ -9,12 +9,12 @@ from skillwire.errors import InvalidValueError
 
 LABEL_LENGTH = 64
 LABEL_RULE = "1-64 letters, digits, dots, underscores and hyphens, the first a letter or digit"
-"""So that a label is also a name for a folder, and the first part of a `skill://` URI."""
+"""A label must also work as a folder name, and as the first part of a `skill://` URI."""
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _WORDS = 3
-"""Words of a command that its label is made of. What follows an option may be a secret."""
+"""Limit of words of a command in its label. Words after an option are not used: they may be secret."""
 
 
 def is_label(text: str) -> bool:
@@ -34,13 +34,13 @@ def slug(text: str) -> str:
 
 
 def url_slug(url: str) -> str:
-    """Return a label for a URL: its host and path, and nothing of what else it may hold."""
+    """Return a label for a URL, from its host and path only."""
     parts = urlsplit(url)
     return slug(f"{parts.netloc.rpartition('@')[2]}{parts.path}")
 
 
 def command_slug(command: Sequence[str]) -> str:
-    """Return a label for a command: the program, and the words before its options."""
+    """Return a label for a command, from the program and the words before its options."""
     program, *words = command
     while words and words[0].startswith("-"):
         del words[0]
@@ -55,12 +55,12 @@ def command_slug(command: Sequence[str]) -> str:
 def unique_label(label: str, taken: Container[str]) -> str:
     """Return `label`, or the first of `label-2`, `label-3`, … that is not taken.
 
-    The labels in `taken` are case-folded, for some file systems cannot tell them apart otherwise.
+    The labels in `taken` are case-folded, because some file systems ignore case.
     """
     numbered = (f"{label[: LABEL_LENGTH - len(end)]}{end}" for end in (f"-{number}" for number in count(2)))
     return next(each for each in chain([label], numbered) if each.casefold() not in taken)
 
 
 def _last_part(word: str) -> str:
-    """Return the name of a file, of a path; another word as it is."""
+    """Return the file name if a word is a path; otherwise the word itself."""
     return re.split(r"[/\\]", word)[-1] if re.match(r"[./~\\]|[A-Za-z]:[/\\]", word) else word

@@ -1,4 +1,4 @@
-"""HTTP clients and transports that count response heads and can refuse private addresses."""
+"""HTTP clients and transports that limit response headers and can refuse private addresses."""
 
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -13,24 +13,24 @@ from skillwire.host.connections.addresses import addresses_of, is_private_addres
 from skillwire.host.connections.traffic import Traffic
 
 _RECEIVING = "receive_response_headers"
-"""What `httpcore2` calls the wait for the head of an answer."""
+"""The part of the names of `httpcore2` trace events while response headers are read."""
 
 
 def counting_client(**options: Any) -> httpx2.AsyncClient:
-    """Return a client that counts what comes before an answer, directly and by every proxy."""
+    """Return a client that limits the bytes of response headers, directly and through proxies."""
     client = httpx2.AsyncClient(**options)
-    # Nothing public leads there, and a transport of our own would know no proxy of the environment.
+    # There is no public way to do this. A transport of our own would ignore proxies of the environment.
     parts: dict[str, Any] = vars(client)
     transports: list[Any] = [parts["_transport"], *parts["_mounts"].values()]
     for transport in transports:
-        if transport is not None:  # as it is for an address that no proxy is used for
+        if transport is not None:  # None for addresses without a proxy
             pool: Any = transport._pool  # noqa: SLF001
             pool._network_backend = _Counting(pool._network_backend)  # noqa: SLF001
     return client
 
 
 class _Head:
-    """Counts the bytes before an answer: any number of heads may say that it is to come."""
+    """Counts the bytes of response headers, including any number of interim (1xx) responses."""
 
     def __init__(self, traffic: Traffic) -> None:
         self._traffic, self._left = traffic, traffic.limits.head_bytes
@@ -38,8 +38,8 @@ class _Head:
     def take(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            most = self._traffic.limits.head_bytes
-            self._traffic.abort(f"the server sends more than {most:,} bytes before an answer")
+            limit = self._traffic.limits.head_bytes
+            self._traffic.abort(f"the server sends more than {limit:,} bytes of response headers")
             raise httpcore2.ReadError(self._traffic.failure)
 
 
@@ -47,16 +47,16 @@ _head: ContextVar[_Head | None] = ContextVar("head", default=None)
 
 
 class _Counting(httpcore2.AsyncNetworkBackend):
-    """A network whose connections count what comes while the head of an answer is waited for."""
+    """A network backend whose connections count the bytes of response headers."""
 
     def __init__(self, network: httpcore2.AsyncNetworkBackend) -> None:
         self._network = network
 
-    async def connect_tcp(self, *where: Any, **how: Any) -> httpcore2.AsyncNetworkStream:
-        return _CountedStream(await self._network.connect_tcp(*where, **how))
+    async def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._network.connect_tcp(*args, **kwargs))
 
-    async def connect_unix_socket(self, *where: Any, **how: Any) -> httpcore2.AsyncNetworkStream:
-        return _CountedStream(await self._network.connect_unix_socket(*where, **how))
+    async def connect_unix_socket(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._network.connect_unix_socket(*args, **kwargs))
 
     async def sleep(self, seconds: float) -> None:
         await self._network.sleep(seconds)
@@ -67,10 +67,10 @@ class _CountedStream(httpcore2.AsyncNetworkStream):
         self._stream = stream
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - as in the base class
-        piece = await self._stream.read(max_bytes, timeout)
+        chunk = await self._stream.read(max_bytes, timeout)
         if (head := _head.get()) is not None:
-            head.take(len(piece))
-        return piece
+            head.take(len(chunk))
+        return chunk
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in the base class
         await self._stream.write(buffer, timeout)
@@ -78,21 +78,21 @@ class _CountedStream(httpcore2.AsyncNetworkStream):
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    async def start_tls(self, *how: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
-        return _CountedStream(await self._stream.start_tls(*how, **options))
+    async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._stream.start_tls(*args, **kwargs))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
 
 class PublicTransport(httpx2.AsyncHTTPTransport):
-    """Connects to public addresses only. The name is looked up once: what is checked is what is reached.
+    """Connects to public addresses only. A name is resolved once, so the checked address is the one used.
 
-    No proxy of the environment is used, because a proxy looks names up by itself.
+    Proxies of the environment are not used, because a proxy resolves names itself.
     """
 
     def __init__(self, refusal: str) -> None:
-        """`refusal` says why an address on this machine or in a private network is not reached."""
+        """`refusal` is the error message for an address on this machine or in a private network."""
         super().__init__()
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=httpx2.create_ssl_context(), network_backend=_PublicOnly(refusal)
@@ -125,7 +125,10 @@ class _PublicOnly(httpcore2.AsyncNetworkBackend):
 
 
 def head_trace(traffic: Traffic) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
-    """Return what begins and ends the count of a head. It is called by the task that reads it."""
+    """Return a trace function for `httpcore2` that counts the bytes of response headers.
+
+    It must run in the task that reads the response.
+    """
 
     async def trace(event: str, _: Mapping[str, Any]) -> None:
         if _RECEIVING in event:

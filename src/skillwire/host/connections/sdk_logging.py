@@ -1,4 +1,4 @@
-"""Silence in the logs of our own processes: the SDK repeats there, with tracebacks, what a server sent."""
+"""Silence loggers of the SDK, which repeat what servers send, with tracebacks."""
 
 import logging
 from collections.abc import Generator
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from skillwire.core.process import is_ours
 
 _NOISY_LOGGERS = ("client", "mcp.client", "mcp.shared", "mcp.os", "httpx2", "httpcore2")
-"""Who repeats the words of servers. What we serve ourselves is logged elsewhere, and goes on meanwhile."""
+"""Loggers that repeat text of servers. Our own server uses other loggers, which stay on."""
 
 
 class _Silence:
-    """Holds the loud ones silent, for as long as anybody wants that."""
+    """Silences the loggers while it has at least one user."""
 
     def __init__(self) -> None:
         self._users = 0
@@ -36,10 +36,10 @@ _silence = _Silence()
 
 @contextmanager
 def silence_sdk_logging() -> Generator[None]:
-    """Let nothing of that be logged meanwhile, if the process is ours. What matters is a problem or an error.
+    """Silence the SDK's loggers in this block, if Skillwire owns the process.
 
-    Several may overlap, and end in any order: with the last one the logs speak again. In a process of others
-    the loggers stay as they are.
+    Blocks may overlap. The loggers work again when the last block ends. In other programs that use the
+    library, nothing is silenced. What users must know is reported as a problem or an error.
     """
     if not is_ours():
         yield

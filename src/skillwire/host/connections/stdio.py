@@ -1,4 +1,4 @@
-"""A server that is a program: its process, its pipes, bounded lines, and the tail of its stderr."""
+"""Connect to a server that is a program: its process, pipes, limits on lines, and the tail of its stderr."""
 
 import os
 import re
@@ -28,28 +28,28 @@ from skillwire.host.connections.traffic import MIN_CHARGE, Answer, JsonValueCoun
 from skillwire.safe_text import escape_invisible
 
 _TAIL_BYTES = 2000
-"""Bytes that are kept."""
+"""Bytes of stderr to keep."""
 _CHUNK = 65_536
 _BREATH = 0.005
-"""Seconds after each full chunk: a program that writes without end is slowed down, and takes no core."""
+"""Pause in seconds after each full chunk, so that a program that writes without end takes little CPU time."""
 _TIMEOUT = 1.0
-"""Seconds for the rest to arrive once the program has ended. A child of it may hold the pipe for ever."""
+"""Seconds for the rest of stderr to arrive after the program has ended. A child may keep the pipe open."""
 _GRACE, _KILL, _FLUSH, _REAP = 2.0, 2.0, 0.5, 2.0
-"""Seconds for a program to end by itself, to end on SIGTERM, to read the rest, and to be gone when killed."""
+"""Seconds for a program to exit by itself, to exit on SIGTERM, to read its input, and to exit when killed."""
 _SHORT = 0.5
-"""Seconds for each of these if the program sent more than it may."""
+"""Seconds to exit on SIGTERM if the program exceeded a limit."""
 _POLL_SECONDS = 0.01
 _MAX_DRAINED_BYTES = 16 * 1024 * 1024
-"""Bytes that are read and thrown away while a program ends, so that it does not wait for a reader."""
+"""Bytes of output to discard while a program ends, so that it does not block on writing."""
 _BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
 _CONTENT = re.compile(rb'"(?:result|error)"\s*:')
 _END = 100
-"""Bytes at the end of an answer, where some programs write its id."""
+"""Bytes at the end of an answer to search for its id. Some programs write it there."""
 
 
 class StderrTail:
-    """A pipe for a program to write to. Nothing of it reaches the terminal: it may hold anything."""
+    """A pipe for the stderr of a program. It may contain anything, so none of it reaches the terminal."""
 
     def __init__(self) -> None:
         self._tail = b""
@@ -65,7 +65,7 @@ class StderrTail:
         self.file.close()
 
     def last_line(self) -> str:
-        """Return the last line that was written, visible and capped. Nothing can be written afterwards."""
+        """Close the pipe, and return the last line, escaped and shortened."""
         self.file.close()
         self._thread.join(_TIMEOUT)
         lines = self._tail.decode(errors="replace").strip().splitlines()
@@ -91,12 +91,12 @@ async def stdio_streams(
     env: Mapping[str, str],
     errors: TextIO,
 ) -> AsyncGenerator[Any]:
-    """Start a program, and yield the streams of a connection to it for a client of the SDK.
+    """Start a program, and yield the streams of a connection to it, for a client of the SDK.
 
-    At the end the program and all that it started are ended. Raises `OSError` or `ValueError`.
+    On exit, the program and all its child processes are ended. Raises `OSError` or `ValueError`.
     """
     process = await _start_process(command, cwd, dict(env), errors)
-    # No waiting before the task group: if that were cancelled, the process would be left alone.
+    # Do not await before the task group: a cancellation would leave the process running.
     to_client, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, from_client = anyio.create_memory_object_stream[SessionMessage](0)
     written = anyio.Event()
@@ -104,7 +104,7 @@ async def stdio_streams(
     async def write() -> None:
         try:
             await _write(from_client, process.stdin, traffic)
-            # Or nothing would say that the server cannot be asked any more.
+            # Tell the client that the server is gone.
             if not traffic.failure:
                 await to_client.aclose()
         finally:
@@ -116,7 +116,7 @@ async def stdio_streams(
         try:
             yield received, sent
         finally:
-            with anyio.CancelScope(shield=True):  # each wait in it is bounded
+            with anyio.CancelScope(shield=True):  # each wait is limited
                 received.close()
                 sent.close()
                 with anyio.move_on_after(0 if traffic.failure else _FLUSH):
@@ -129,27 +129,27 @@ async def stdio_streams(
 
 
 async def _read(stdout: ByteReceiveStream, to_client: _Incoming, traffic: Traffic) -> None:
-    """Pass on each line as a message. The longest line is that of the longest answer that is waited for."""
+    """Send each line to the client as a message. The limit is that of the largest answer in progress."""
     async with to_client:
         line, counter, charged = bytearray(), JsonValueCounter(), 0
         with suppress(*_BROKEN):
             while not traffic.failure:
                 chunk = await stdout.receive()
-                most, start = traffic.largest(), 0
+                limit, start = traffic.largest(), 0
                 while not traffic.failure:
                     end = chunk.find(b"\n", start)
                     piece = chunk[start : end if end >= 0 else len(chunk)]
                     line += piece
                     charged += max(len(piece), MIN_CHARGE)
                     counter.feed(piece)
-                    if charged > most.max_bytes:
-                        told = f"the server sends a line of more than {most.max_bytes:,} bytes"
-                        traffic.abort(told)
+                    if charged > limit.max_bytes:
+                        message = f"the server sends a line of more than {limit.max_bytes:,} bytes"
+                        traffic.abort(message)
                     if end < 0 or traffic.failure:
                         break
-                    if item := _message(bytes(line), counter.values, most, traffic):
+                    if item := _message(bytes(line), counter.values, limit, traffic):
                         await to_client.send(item)
-                        most = traffic.largest()
+                        limit = traffic.largest()
                     line.clear()
                     counter, charged, start = JsonValueCounter(), 0, end + 1
     if not traffic.failure:
@@ -157,31 +157,29 @@ async def _read(stdout: ByteReceiveStream, to_client: _Incoming, traffic: Traffi
 
 
 async def _drain(stdout: ByteReceiveStream) -> None:
-    """Throw away what a program still writes, so that it can end."""
+    """Discard further output of a program, so that it can end."""
     left = _MAX_DRAINED_BYTES
-    with suppress(*_BROKEN), anyio.CancelScope(shield=True):  # until the pipe is closed, which is soon
+    with suppress(*_BROKEN), anyio.CancelScope(shield=True):  # the pipe is closed soon
         while left > 0:
             left -= len(await stdout.receive())
 
 
-def _message(line: bytes, values: int, most: Answer, traffic: Traffic) -> SessionMessage | Exception | None:
-    """Return what a line says. What is not an answer counts as news."""
+def _message(line: bytes, values: int, limit: Answer, traffic: Traffic) -> SessionMessage | Exception | None:
+    """Parse a line. Everything but an answer counts as unsolicited."""
     if not line.strip():
         traffic.count_unsolicited(len(line) + 1, messages=1)
         return None
-    if values > most.max_values:
-        told = f"the answer has more than {most.max_values:,} JSON values"
+    if values > limit.max_values:
+        reason = f"the answer has more than {limit.max_values:,} JSON values"
         traffic.count_unsolicited(messages=1)
-        if (refused := _error_answer(line, told)) and (answer := traffic.answer_to(refused.message.id)):
-            answer.refused = told
+        if (refused := _error_answer(line, reason)) and (answer := traffic.answer_to(refused.message.id)):
+            answer.refused = reason
         return refused
     try:
         message = jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
     except ValueError as error:
         traffic.count_unsolicited(len(line), values)
-        return _error_answer(line, "the answer is no JSON that can be read") or ValueError(
-            type(error).__name__
-        )
+        return _error_answer(line, "the answer is not valid JSON") or ValueError(type(error).__name__)
     if not (
         isinstance(message, (JSONRPCResponse, JSONRPCError)) and _count_answer(message.id, len(line), traffic)
     ):
@@ -190,22 +188,22 @@ def _message(line: bytes, values: int, most: Answer, traffic: Traffic) -> Sessio
 
 
 def _count_answer(request: object, size: int, traffic: Traffic) -> bool:
-    """Count an answer towards the budget that its request has. Return whether there is such a request."""
+    """Count an answer towards the budget of its request. Return whether there is such a request."""
     answer = traffic.answer_to(request)
     if answer is not None and answer.budget is not None:
         answer.budget.left -= size
     return answer is not None
 
 
-def _error_answer(line: bytes, told: str) -> Any:
-    """Return an error for the request that a line would answer, so that it does not wait in vain."""
+def _error_answer(line: bytes, reason: str) -> Any:
+    """Return an error for the request that a line would answer, so that the request ends."""
     content = _CONTENT.search(line)
     if b'"jsonrpc"' not in line or content is None:
         return None
     found = _ID.findall(line[: content.start()])[:1] or _ID.findall(line[-_END:])[-1:]
     if not found:
         return None
-    error = ErrorData(code=PARSE_ERROR, message=told)
+    error = ErrorData(code=PARSE_ERROR, message=reason)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[0]), error=error))
 
 
@@ -216,9 +214,9 @@ async def _write(
         with suppress(*_BROKEN):
             async for message in messages:
                 line = f"{message.message.model_dump_json(by_alias=True, exclude_unset=True)}\n"
-                with anyio.move_on_after(traffic.limits.write_seconds) as patience:
+                with anyio.move_on_after(traffic.limits.write_seconds) as timeout:
                     await stdin.send(line.encode())
-                if patience.cancelled_caught:
+                if timeout.cancelled_caught:
                     traffic.abort("the server does not read what is sent to it")
                     return
 
@@ -236,7 +234,7 @@ async def _start_process(
 
 
 async def _stop(process: Any, *, force: bool) -> None:
-    """End a program: close its stdin, wait, then end it and all that it started."""
+    """End a program: close its stdin, wait, then terminate it and its child processes."""
     with suppress(*_BROKEN):
         await process.stdin.aclose()
     if force or not await _exits_within(process, _GRACE):
@@ -248,7 +246,7 @@ async def _stop(process: Any, *, force: bool) -> None:
     close_process_job(process)
     with suppress(*_BROKEN):
         await process.stdout.aclose()
-    # The transport of asyncio stays open as long as a child holds a pipe, and nothing public closes it.
+    # asyncio's transport stays open as long as a child holds a pipe, and there is no public way to close it.
     transport = getattr(getattr(process, "_process", None), "_transport", None)
     if transport is not None:
         with suppress(PermissionError):
@@ -256,8 +254,8 @@ async def _stop(process: Any, *, force: bool) -> None:
 
 
 async def _exits_within(process: Any, seconds: float) -> bool:
-    """Whether a program ends in time. `wait` would also wait for whatever else holds its pipes."""
+    """Whether a program ends in time. `process.wait` would also wait for children that hold its pipes."""
     with anyio.move_on_after(seconds):
-        while process.returncode is None:  # noqa: ASYNC110 - nothing else says so
+        while process.returncode is None:  # noqa: ASYNC110 - there is no event for it
             await anyio.sleep(_POLL_SECONDS)
     return process.returncode is not None

@@ -1,4 +1,4 @@
-"""What a person names to reach a server: a URL, or a command that starts one."""
+"""How to reach a server: a URL, or a command that starts it."""
 
 import hashlib
 import json
@@ -16,11 +16,11 @@ from skillwire.host.connections.labels import command_slug, url_slug, validate_l
 from skillwire.safe_text import quoted
 
 COMMAND = "stdio:"
-"""What stands before a command where a server is meant. `-- command` means the same."""
+"""The prefix of a command that starts a server. `-- command` means the same."""
 _SHORTEST_SECRET = 8
-"""Characters. What is shorter is a flag or a number, and stands in many a sentence."""
+"""Characters. Shorter values are flags or numbers, which occur in ordinary text."""
 _SERVER = "mcp+"
-"""What stands before a URL where it could be that of a publisher, too."""
+"""The prefix of a server's URL where a URL alone could also be a web source."""
 
 
 class TokenSource(Protocol):
@@ -43,29 +43,29 @@ class Target:
     """How to reach one MCP server. Its `repr` never contains secrets."""
 
     label: str
-    """What the person calls it. Nothing that the server says of itself counts (H9)."""
+    """The user's name for the server. The server's own name is never used (H9)."""
     url: str | None = field(default=None, repr=False)
     command: tuple[str, ...] = field(default=(), repr=False)
     cwd: Path | None = None
-    """The folder that a command runs in; None for the current one, whichever that is."""
+    """The working directory of the command; None for the current one."""
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Variables that a command gets beside those of the person."""
+    """Variables for the command, in addition to the user's environment."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What is sent to the URL with each request, and to no other origin."""
+    """Headers for each request to the URL. They are sent to no other origin."""
     token: str | None = field(default=None, repr=False)
-    """The bearer token for the URL, and for no other origin."""
+    """The bearer token for the URL. It is sent to no other origin."""
     public_only: bool = False
-    """Whether the URL is reached only at a public address: it was not the person who named it."""
+    """Whether only public addresses are allowed, because the user did not name the URL."""
     spelled: str = field(default="", repr=False)
-    """The URL or command as the person wrote it: with the names of variables, not with what they hold.
+    """The URL or command as the user wrote it, with variables not expanded.
 
-    It is for that person's eyes. Everybody else is told the `place`.
+    Show it to that user only. `place` is for everyone else.
     """
 
     tokens: TokenSource | None = field(default=None, repr=False, compare=False)
     """Supplies the token if the server requires a login. A `token` or an `Authorization` header wins."""
     typed: bool = field(default=False, compare=False)
-    """Whether the person named it by its URL, and not by a label that a file gives it."""
+    """Whether the user named it by its URL, not by a label in a configuration file."""
 
     def __post_init__(self) -> None:
         validate_label(self.label)
@@ -84,12 +84,12 @@ class Target:
         if text.startswith(COMMAND) and (words := _words(text)):
             return cls(command_slug(words), command=words, cwd=_relevant_folder(words))
         raise UsageError(
-            f"{quoted(text)} is no server",
-            hint="write a URL, or the command that starts one behind `--`, as in `-- python server.py`",
+            f"{quoted(text)} is not a server",
+            hint="write a URL, or `--` and the command that starts the server, as in `-- python server.py`",
         )
 
     def with_token(self, token: str | None) -> "Target":
-        """Return the target with a bearer token. Raises `UsageError` where none can be sent."""
+        """Return the target with a bearer token. Raises `UsageError` if the server has no URL."""
         if token is not None and self.url is None:
             raise UsageError(
                 "a bearer token is for a URL, and this server is started by a command",
@@ -99,7 +99,7 @@ class Target:
 
     @property
     def place(self) -> str:
-        """Where it is, for models, clients and logs: a URL without keys, or the name of a program."""
+        """The URL without secrets, or the name of the program, for models, clients and logs."""
         if self.url is not None:
             return self.spelled
         return f"{PurePath(self.command[0]).name}{' …' * (len(self.command) > 1)}"
@@ -112,11 +112,11 @@ class Target:
 
     @property
     def advice(self) -> LoginAdvice:
-        """What to tell a person if the server requires a login."""
+        """Messages for the user if the server requires a login."""
         return LoginAdvice(self.label, self.spelled if self.typed else self.label)
 
     def without_secrets(self, text: str) -> str:
-        """Return what was said about the server, without anything that only the person should know."""
+        """Return a message about the server with all secrets of the target replaced by `…`."""
         text = text.replace(self.url, self.spelled) if self.url else text
         for secret in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(secret, "…")
@@ -124,16 +124,16 @@ class Target:
 
     def _secrets(self) -> Iterator[str]:
         parts = urlsplit(self.url or "")
-        asked = (parts.password or "", parts.fragment, *re.split(r"[=&]", parts.query))
+        in_url = (parts.password or "", parts.fragment, *re.split(r"[=&]", parts.query))
         words = (part for word in self.command[1:] for part in (word, word.partition("=")[2]))
-        known = (*asked, *words, *self.env.values(), *self.headers.values(), self.token or "")
+        known = (*in_url, *words, *self.env.values(), *self.headers.values(), self.token or "")
         return (each for each in known if len(each) >= _SHORTEST_SECRET)
 
     @property
     def identity(self) -> str:
-        """What the label stands for: this URL, or this command in this folder (H28).
+        """The server that the label points at: a URL, or a command and its working directory (H28).
 
-        It is kept, so it holds no secret: what may be one is there as a digest.
+        It is stored, so it contains no secrets: parts that may be secret are hashed.
         """
         if self.url is not None:
             known = without_query(self.url)
@@ -143,7 +143,7 @@ class Target:
 
     @property
     def login_label(self) -> str:
-        """The label of its login. That of a typed URL does not depend on other servers of the command."""
+        """The label of its login. For a typed URL, it is always derived from the URL."""
         return url_slug(self.url) if self.typed and self.url is not None else self.label
 
     @property
@@ -156,17 +156,17 @@ def _words(text: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(text.removeprefix(COMMAND)))
     except ValueError as error:
-        raise UsageError(f"{quoted(text)} is no command: {error}", hint="close its quotes") from error
+        raise UsageError(f"{quoted(text)} is not a command: {error}", hint="close its quotes") from error
 
 
 def _relevant_folder(words: Sequence[str]) -> Path | None:
-    """Return the current folder if a word of the command is a file in it: elsewhere it would be another."""
+    """Return the current folder if a word of the command is a relative path to a file; None otherwise."""
     here = (word for word in words if not Path(word).is_absolute() and Path(word).is_file())
     return Path.cwd() if next(here, None) is not None else None
 
 
 def without_query(url: str) -> str:
-    """Return a URL without the parts in which people put names and keys."""
+    """Return a URL without user, password, query and fragment."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower(), parts.path, "", ""))
 

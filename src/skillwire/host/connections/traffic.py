@@ -1,4 +1,4 @@
-"""How much a server may send: for each answer, and unasked. It is counted before anything is parsed."""
+"""Limits on what a server may send, for each answer and unsolicited. Counting precedes parsing."""
 
 import re
 import time
@@ -29,15 +29,15 @@ _LISTS = (RESOURCES_LIST, RESOURCES_TEMPLATES, PROMPTS_LIST, TOOLS_LIST, DIRECTO
 _LISTEN = "subscriptions/listen"
 _LONGEST_ID = 16
 MIN_CHARGE = 256
-"""Bytes that each piece of an answer counts for at least: a million pieces of one byte take long, too."""
+"""The least number of bytes that each chunk counts for: a million chunks of one byte take long, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficLimits:
-    """Bounds on what one connection to a server brings. More ends the answer, or the connection."""
+    """Limits on what a server may send over one connection. An excess ends the answer or the connection."""
 
     initialize_bytes: int = MiB
-    """Bytes of the answer to `initialize` and `server/discover`, with all instructions."""
+    """Bytes of the answer to `initialize` or `server/discover`, including instructions."""
     page_bytes: int = 16 * MiB
     """Bytes of one page of a list."""
     page_values: int = 300_000
@@ -45,40 +45,40 @@ class TrafficLimits:
     plain_page_values: int = 100_000
     """JSON values in one page of any other list. The SDK validates each entry, which takes more memory."""
     listing_bytes: int = 64 * MiB
-    """Bytes of all pages of one list together, whatever is in them."""
+    """Bytes of all pages of one list together."""
     entry_bytes: int = 4 * MiB
     """Bytes of the answer to `skills/get`."""
     read_bytes: int = 33 * MiB
-    """Bytes of the answer to `resources/read` or `prompts/get`: twice the largest skill, and 1 MiB."""
+    """Bytes of the answer to `resources/read` or `prompts/get`: twice the largest skill, plus 1 MiB."""
     answer_values: int = 20_000
     """JSON values in any answer that is not a list. The content of a file is one value."""
     small_answer_bytes: int = 64 * 1024
     """Bytes of every other answer."""
     head_bytes: int = 256 * 1024
-    """Bytes of the head of an answer over HTTP, with all heads that only say that the answer is to come."""
+    """Bytes of the headers of one HTTP response, including interim (1xx) responses."""
     unsolicited_message_bytes: int = MiB
-    """Bytes of one message that no one asked for."""
+    """Bytes of one unsolicited message."""
     unsolicited_messages: int = 10_000
     """Unsolicited messages at once. `unsolicited_messages_per_second` more are allowed each second.
 
-    Over HTTP, each piece of a stream counts as a message, too.
+    Over HTTP, each chunk of a stream counts as a message, too.
     """
     unsolicited_messages_per_second: float = 400.0
     unsolicited_bytes: int = 4 * MiB
-    """Bytes that no one asked for, at once."""
+    """Unsolicited bytes at once."""
     unsolicited_bytes_per_second: float = 256 * 1024.0
     unsolicited_values: int = 100_000
-    """JSON values that no one asked for, at once."""
+    """Unsolicited JSON values at once."""
     unsolicited_values_per_second: float = 20_000.0
     unanswered_requests: int = 64
-    """Requests of the server that have no answer yet."""
+    """Requests of the server that are not answered yet."""
     write_seconds: float = 30.0
     """Seconds for a server to read one message from its stdin."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """Bytes that the answers to several requests may have together."""
+    """A limit of bytes for the answers to several requests together."""
 
     total: int
     left: int = field(init=False)
@@ -89,20 +89,20 @@ class Budget:
 
 @dataclass(slots=True)
 class Answer:
-    """What the answer to one request may have."""
+    """The limits for the answer to one request."""
 
     max_bytes: int
     max_values: int
     budget: Budget | None = None
     stream: bool = False
-    """Whether it has no end: what comes in it is not an answer, but news."""
+    """Whether it is a notification stream, which has no end and counts as unsolicited."""
     refused: str = ""
-    """Why it was not read to its end."""
+    """Why reading it was stopped; empty if it was not."""
 
 
 @dataclass(slots=True)
 class Expected:
-    """What the sender of a request knows of the answer, and what became of it."""
+    """Tighter limits that the sender of a request sets, and the answer that they apply to."""
 
     max_bytes: int | None = None
     budget: Budget | None = None
@@ -110,7 +110,7 @@ class Expected:
 
     @property
     def refused(self) -> str:
-        """Why the answer was not read to its end, if it was not."""
+        """Why reading the answer was stopped; empty if it was not."""
         return "" if self.answer is None else self.answer.refused
 
 
@@ -119,7 +119,7 @@ _expected: ContextVar[Expected | None] = ContextVar("expected", default=None)
 
 @contextmanager
 def limit_answer(max_bytes: int | None = None, budget: Budget | None = None) -> Generator[Expected]:
-    """Bound the answer to the request that this task sends meanwhile, tighter than its kind does."""
+    """Set tighter limits for the answer to the request that this task sends in this block."""
     expected = Expected(max_bytes, budget)
     token = _expected.set(expected)
     try:
@@ -129,14 +129,14 @@ def limit_answer(max_bytes: int | None = None, budget: Budget | None = None) -> 
 
 
 class AnswerTooLargeError(Exception):
-    """An answer that is longer, or holds more values, than its request allows."""
+    """An answer has more bytes or JSON values than its limits allow."""
 
 
 class JsonValueCounter:
-    """Counts the values in JSON that comes in pieces, without parsing it.
+    """Counts the values in chunks of JSON, without parsing it.
 
-    A line break ends every string, as no string of JSON holds one. So nothing outside of the JSON can hide
-    what follows: a comment in a stream of events, for instance.
+    A line break ends every string, because JSON strings contain none. So a quote outside the JSON, such as in
+    a comment of an event stream, cannot hide what follows.
     """
 
     __slots__ = ("_carry", "_in_string", "values")
@@ -146,9 +146,9 @@ class JsonValueCounter:
         self._carry, self._in_string = b"", False
 
     def feed(self, piece: bytes) -> int:
-        """Count a piece, and return how many values there are by now. It may be too many by a few."""
+        """Count a chunk, and return the number of values so far. It may be a few too high."""
         text = self._carry + piece
-        whole = text.rstrip(b"\\")  # what a backslash escapes may be in the next piece
+        whole = text.rstrip(b"\\")  # the escaped character may be in the next chunk
         self._carry, text = b"\\" * ((len(text) - len(whole)) % 2), whole
         if self._in_string:
             text = text.replace(rb"\\", b"").replace(rb"\"", b"")
@@ -165,69 +165,69 @@ class JsonValueCounter:
 
 
 class _TokenBucket:
-    """An allowance that fills up again over time."""
+    """A rate limiter: a capacity that refills over time."""
 
-    __slots__ = ("_at", "_left", "_most", "_rate")
+    __slots__ = ("_at", "_capacity", "_left", "_rate")
 
-    def __init__(self, most: float, rate: float) -> None:
-        self._most = self._left = most
+    def __init__(self, capacity: float, rate: float) -> None:
+        self._capacity = self._left = capacity
         self._rate, self._at = rate, time.monotonic()
 
     def take(self, count: float) -> bool:
-        """Take some of it. Return whether there was enough."""
+        """Take `count` tokens. Return whether there were enough."""
         now = time.monotonic()
-        self._left = min(self._most, self._left + (now - self._at) * self._rate) - count
+        self._left = min(self._capacity, self._left + (now - self._at) * self._rate) - count
         self._at = now
         return self._left >= 0
 
 
 class Traffic:
-    """What one connection has brought. The first excess ends the connection, and says why."""
+    """Counts the traffic of one connection. Exceeding a limit ends the connection with a reason."""
 
     def __init__(self, limits: TrafficLimits | None = None) -> None:
         self.limits = limits or TrafficLimits()
         self.failure = ""
-        """Why the server is not listened to any more."""
+        """Why the connection was ended; empty while it is open."""
         self.on_failure: Callable[[], None] = lambda: None
         self._pending: dict[RequestId, Answer] = {}
         self._unanswered = 0
-        most = self.limits
-        self._messages = _TokenBucket(most.unsolicited_messages, most.unsolicited_messages_per_second)
-        self._bytes = _TokenBucket(most.unsolicited_bytes, most.unsolicited_bytes_per_second)
-        self._values = _TokenBucket(most.unsolicited_values, most.unsolicited_values_per_second)
+        limit = self.limits
+        self._messages = _TokenBucket(limit.unsolicited_messages, limit.unsolicited_messages_per_second)
+        self._bytes = _TokenBucket(limit.unsolicited_bytes, limit.unsolicited_bytes_per_second)
+        self._values = _TokenBucket(limit.unsolicited_values, limit.unsolicited_values_per_second)
 
     def abort(self, failure: str) -> None:
-        """End the connection, because of what the server does."""
+        """End the connection for this reason. Only the first reason counts."""
         if not self.failure:
             self.failure = failure
             self.on_failure()
 
-    # What we ask, and what is answered
+    # Our requests and their answers
 
     def ask(self, request: RequestId, method: str) -> None:
-        """Note a request that is about to be sent, with what its answer may have."""
+        """Register a request before it is sent, with the limits for its answer."""
         expected = _expected.get() or Expected()
         expected.answer = self._pending[request] = self._answer(method, expected)
 
     def answer_to(self, request: object) -> Answer | None:
-        """Return what the answer to a request may have; None if there is no such request."""
+        """Return the limits for the answer to a request; None if there is no such request."""
         return self._pending.get(_normalize_id(request))
 
     def finish_request(self, request: object) -> bool:
-        """Forget a request that was answered or given up. Return whether there was one."""
+        """Unregister a request that was answered or cancelled. Return whether there was one."""
         return self._pending.pop(_normalize_id(request), None) is not None
 
     def largest(self) -> Answer:
-        """Return what the next message may have at most, where none says beforehand which one it is."""
-        waited_for = [each for each in self._pending.values() if not each.stream]
+        """Return the largest limits of all pending answers, for transports that cannot tell them apart."""
+        pending = [each for each in self._pending.values() if not each.stream]
         return Answer(
-            max([each.max_bytes for each in waited_for] + [self.limits.unsolicited_message_bytes]),
-            max([each.max_values for each in waited_for] + [self.limits.answer_values]),
+            max([each.max_bytes for each in pending] + [self.limits.unsolicited_message_bytes]),
+            max([each.max_values for each in pending] + [self.limits.answer_values]),
         )
 
     def _answer(self, method: str, expected: Expected) -> Answer:
         limits = self.limits
-        most: Mapping[str, tuple[int, int]] = {
+        by_method: Mapping[str, tuple[int, int]] = {
             "initialize": (limits.initialize_bytes, limits.answer_values),
             "server/discover": (limits.initialize_bytes, limits.answer_values),
             SKILLS_LIST: (limits.page_bytes, limits.page_values),
@@ -236,17 +236,17 @@ class Traffic:
             PROMPTS_GET: (limits.read_bytes, limits.answer_values),
             **dict.fromkeys(_LISTS, (limits.page_bytes, limits.plain_page_values)),
         }
-        size, values = most.get(method, (limits.small_answer_bytes, limits.answer_values))
+        size, values = by_method.get(method, (limits.small_answer_bytes, limits.answer_values))
         if expected.max_bytes is not None:
             size = min(size, expected.max_bytes)
         return Answer(size, values, expected.budget, stream=method == _LISTEN)
 
-    # What the server sends by itself
+    # Unsolicited messages of the server
 
     def count_unsolicited(self, size: int = 0, values: int = 0, messages: int = 0) -> None:
-        """Count what no one asked for."""
+        """Count unsolicited bytes, JSON values and messages."""
         limits = self.limits
-        for bucket, count, most, rate, what in (
+        for bucket, count, capacity, rate, what in (
             (
                 self._messages,
                 messages,
@@ -258,39 +258,37 @@ class Traffic:
             (self._values, values, limits.unsolicited_values, limits.unsolicited_values_per_second, "values"),
         ):
             if count and not bucket.take(count):
-                message = (
-                    f"the server sends more than {most:,} {what} at once, or {rate:,.0f} a second, unasked"
-                )
-                self.abort(message)
+                message = f"the server sends more than {capacity:,} unsolicited {what} at once"
+                self.abort(f"{message}, or {rate:,.0f} a second")
 
     def count_request(self) -> None:
         """Count a request of the server."""
         self._unanswered += 1
         self.count_unsolicited(messages=1)
-        if self._unanswered > (most := self.limits.unanswered_requests):
-            self.abort(f"the server sends more than {most:,} requests without waiting for the answers")
+        if self._unanswered > (limit := self.limits.unanswered_requests):
+            self.abort(f"the server sends more than {limit:,} requests without waiting for the answers")
 
     def count_response(self) -> None:
-        """Note that a request of the server has its answer."""
+        """Count the answer to a request of the server."""
         self._unanswered -= 1
 
 
 def _normalize_id(request: object) -> RequestId:
-    """Return the id of a request as it was sent: some servers answer `"7"` to 7."""
+    """Return the id of a request as it was sent. Some servers answer id 7 with `"7"`."""
     if isinstance(request, str) and request.isascii() and request.isdecimal() and len(request) < _LONGEST_ID:
         return int(request)
     return request if isinstance(request, (int, str)) else ""
 
 
 class Meter:
-    """Counts one answer as its bytes come in."""
+    """Counts the bytes and JSON values of one answer as they arrive."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer, self._counter = answer, JsonValueCounter()
         self._size = 0
 
     def feed(self, piece: bytes) -> None:
-        """Raise `AnswerTooLargeError` if that is more than the answer may have."""
+        """Count a chunk. Raises `AnswerTooLargeError` if the answer exceeds its limits."""
         answer, budget = self._answer, self._answer.budget
         self._size += max(len(piece), MIN_CHARGE)
         if budget is not None:

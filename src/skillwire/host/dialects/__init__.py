@@ -1,1 +1,1 @@
-"""Servers that speak earlier drafts: asked in the order of the drafts' age, and called by their names."""
+"""Clients for the Skills extension, in its final form and in earlier drafts ("dialects")."""

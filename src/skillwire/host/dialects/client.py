@@ -1,4 +1,4 @@
-"""A client for the Skills extension: lists, gets and reads skills of one server within bounds."""
+"""A client for the Skills extension: list, get and read the skills of one server within limits."""
 
 import base64
 import binascii
@@ -32,21 +32,21 @@ from skillwire.protocol.messages import (
     find_declared_settings,
     reads_directories,
 )
-from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
+from skillwire.protocol.remote import Dialect, SkillClaim, parse_entry
 from skillwire.safe_text import quoted
 
 MAX_PAGES = 1000
 MAX_ENTRIES = 20_000
-"""Pages and entries, good or bad, that are followed of one list (H2)."""
+"""Limits of pages, and of entries good or bad, of one list (H2)."""
 _MAX_CURSOR = 65_536
 MAX_LIST = 64 * 1024 * 1024
-"""Bytes that are kept of one list, about as much as they take in memory (H25)."""
+"""Limit of bytes of one list, estimated as it takes memory (H25)."""
 _YIELD_EVERY = 200
-"""Entries that are looked at before others get their turn."""
+"""Entries to parse before other tasks get their turn."""
 _READ_OVERHEAD, _READ_FACTOR = 256 * 1024, 6
-"""Bytes around the content of an answer, and bytes that JSON needs at most for one byte of content."""
+"""Bytes around the content of an answer, and the most bytes that JSON needs for one byte of content."""
 BUDGET = 256 * 1024 * 1024
-"""Bytes that are read of one server (H25)."""
+"""Limit of bytes to read from one server (H25)."""
 
 
 class _Params(types.RequestParams):
@@ -63,7 +63,7 @@ class _Request(types.Request[_Params, str]):
 
 
 async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
-    """Return the result of a request as it came, without its `_meta`.
+    """Send a request, and return its result unchecked, without `_meta`.
 
     Raises `MCPError`, or `LoginRequiredError` if the server requires a login.
     """
@@ -71,26 +71,26 @@ async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
     try:
         result = await client.session.send_request(request, _Result)
     except MCPError as error:
-        if (wanted := wants_login(error)) is not None:
-            raise wanted from error
+        if (login_required := wants_login(error)) is not None:
+            raise login_required from error
         raise
     return dict(result.model_extra or {})
 
 
 @dataclass(slots=True)
 class Listing:
-    """What a list held: the good entries, every fault, and whether it was followed to its end."""
+    """The result of a listing: the valid entries, all findings, and whether it is complete."""
 
-    skills: list[RemoteSkill] = field(default_factory=list[RemoteSkill])
+    skills: list[SkillClaim] = field(default_factory=list[SkillClaim])
     findings: Findings = field(default_factory=Findings)
     complete: bool = True
     dialect: Dialect | None = None
-    """What the server spoke; None if it told of no skill in any that was tried."""
+    """The dialect of the server; None if no dialect gave a skill."""
     _seen: set[str] = field(default_factory=set[str], repr=False)
 
-    def take(self, parsed: "RemoteSkill | list[Problem]") -> None:
-        """Add a skill that is not there yet, or why there is none."""
-        if not isinstance(parsed, RemoteSkill):
+    def take(self, parsed: "SkillClaim | list[Problem]") -> None:
+        """Add a parsed entry: the skill, or a finding if it is invalid or a duplicate."""
+        if not isinstance(parsed, SkillClaim):
             self.findings.add(*parsed)
         elif parsed.uri in self._seen:
             self.findings.add(server_problem(parsed.uri, Rule.ENTRY_TWICE, "it is listed twice"))
@@ -99,16 +99,13 @@ class Listing:
             self.skills.append(parsed)
 
     def end(self, finding: Problem) -> None:
-        """Note why it was not followed to its end."""
+        """Mark the listing as incomplete, and add the reason."""
         self.complete = False
         self.findings.add(finding)
 
 
 class SkillsClient:
-    """Lists and reads the skills of one server, over a client of the SDK.
-
-    Nothing is cached: what is answered is what the server says now (H15).
-    """
+    """Lists and reads the skills of one server, over a client of the SDK. Nothing is cached (H15)."""
 
     def __init__(
         self,
@@ -119,7 +116,10 @@ class SkillsClient:
         legacy_flags: bool = False,
         traffic: TrafficLimits | None = None,
     ) -> None:
-        """`legacy_flags`: believe also where servers declared the extension before that was settled."""
+        """`budget` limits the bytes of all reads until `refill`.
+
+        With `legacy_flags`, the extension may also be declared where early drafts declared it.
+        """
         self._client = client
         self._traffic = traffic or TrafficLimits()
         self._legacy_flags = legacy_flags
@@ -128,7 +128,7 @@ class SkillsClient:
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """What the server declares of the extension; None if it does not declare it (H1)."""
+        """The settings of the extension that the server declares; None if it does not declare it (H1)."""
         capabilities = self._client.server_capabilities
         return find_declared_settings(
             capabilities.extensions, capabilities.experimental if self._legacy_flags else None
@@ -136,12 +136,12 @@ class SkillsClient:
 
     @property
     def reads_directories(self) -> bool:
-        """Whether `read_directory` may be called: the server says exactly `true` (H1)."""
+        """Whether `read_directory` may be called: the server declares exactly `true` (H1)."""
         return reads_directories(self.declared, legacy_flags=self._legacy_flags)
 
     @property
     def declares_legacy(self) -> bool:
-        """Whether what is declared is believed only because of `legacy_flags`."""
+        """Whether the declaration counts only because of `legacy_flags`."""
         settings = find_declared_settings(self._client.server_capabilities.extensions)
         return settings != self.declared or reads_directories(settings) != self.reads_directories
 
@@ -156,11 +156,11 @@ class SkillsClient:
         return self._client.server_capabilities.prompts is not None
 
     def refill(self) -> None:
-        """Begin a new budget."""
+        """Reset the budget."""
         self._left = self._budget
 
     async def list(self) -> Listing:
-        """Follow `skills/list` to its end. One bad entry hides no other (H5).
+        """Return all pages of `skills/list`. An invalid entry does not hide others (H5).
 
         Raises `VerificationError` or `MCPError`.
         """
@@ -170,30 +170,30 @@ class SkillsClient:
         return listing
 
     def entries(self, listing: Listing) -> AsyncGenerator[object]:
-        """Yield each entry of `skills/list` as it came; `listing` is told why there are no more."""
+        """Yield each entry of `skills/list`, unchecked. If it is cut off, `listing` gets the reason."""
         return self._entries(SKILLS_LIST, "skills", {}, listing)
 
     def resources(self, listing: Listing) -> AsyncGenerator[object]:
-        """Yield each entry of `resources/list` as it came; `listing` is told why there are no more."""
+        """Yield each entry of `resources/list`, unchecked. If it is cut off, `listing` gets the reason."""
         return self._entries(RESOURCES_LIST, "resources", {}, listing)
 
-    async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> RemoteSkill:
+    async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> SkillClaim:
         """Return the skill at `uri`, listed or not (H3). Raises `VerificationError` or `MCPError`."""
         result = await self._ask(SKILLS_GET, {"uri": uri}, uri)
         parsed = parse_entry(result.get("skill"), self.limits, dialect)
-        if not isinstance(parsed, RemoteSkill):
+        if not isinstance(parsed, SkillClaim):
             raise VerificationError("", parsed[0])
         if parsed.uri != uri:
-            told = f"asked for it, the server answered with {quoted(parsed.uri)}"
-            raise VerificationError("", server_problem(uri, Rule.ENTRY_OTHER, told))
+            message = f"the server answered `skills/get` with another skill, {quoted(parsed.uri)}"
+            raise VerificationError("", server_problem(uri, Rule.ENTRY_OTHER, message))
         return parsed
 
     async def read(self, uri: str, size: int | None = None, *, max_bytes: int | None = None) -> bytes:
-        """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
+        """Return the bytes at `uri`. The answer must be one block with exactly that URI, within limits (H25).
 
-        Every read counts towards the budget. Nothing is asked if the listed `size` is more than what reads in
-        progress leave of it. `max_bytes` limits an answer of unknown size. Raises `VerificationError` or
-        `MCPError`.
+        Every read counts towards the budget. Nothing is requested if the listed `size` exceeds what reads in
+        progress leave of the budget. `max_bytes` limits an answer of unknown size. Raises `VerificationError`
+        or `MCPError`.
         """
         if max_bytes is None:
             max_bytes = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
@@ -204,27 +204,27 @@ class SkillsClient:
                 "", server_problem(uri, Rule.READ_SHAPE, "the answer is not one block of content")
             )
         if blocks[0].get("uri") != uri:
-            raise VerificationError(
-                "", server_problem(uri, Rule.READ_SHAPE, "the answer is about another URI")
-            )
+            raise VerificationError("", server_problem(uri, Rule.READ_SHAPE, "the answer has another URI"))
         return self._decode_block(uri, blocks[0])
 
     async def read_all(self, uri: str) -> dict[str, bytes]:
-        """Return every block at `uri`, by its own URI: as many as a skill has files, each once.
+        """Return the content of every block of the answer, by the URI of the block.
 
-        Only servers from before the extension answer so. Raises `VerificationError` or `MCPError`.
+        Only servers from before the extension answer with several blocks. Raises `VerificationError` or
+        `MCPError`.
         """
         async with self._reserve(uri, 1):
             blocks = await self._blocks(uri)
         if len(blocks) > self.limits.files:
-            told = f"the answer has {len(blocks):,} blocks; the limit is {self.limits.files:,}"
-            raise VerificationError("", server_problem(uri, Rule.READ_SHAPE, told))
+            message = f"the answer has {len(blocks):,} blocks; the limit is {self.limits.files:,}"
+            raise VerificationError("", server_problem(uri, Rule.READ_SHAPE, message))
         files: dict[str, bytes] = {}
         for block in blocks:
             own: object = block.get("uri")
             if not isinstance(own, str) or own in files:
                 raise VerificationError(
-                    "", server_problem(uri, Rule.READ_SHAPE, "a block has no URI of its own")
+                    "",
+                    server_problem(uri, Rule.READ_SHAPE, "a block has no URI, or the URI of another block"),
                 )
             files[own] = self._decode_block(own, block)
         return files
@@ -235,7 +235,7 @@ class SkillsClient:
         async for child in self._entries(DIRECTORY_READ, "resources", {"uri": uri}, listing):
             if not _is_child(uri, child):
                 raise VerificationError(
-                    "", server_problem(uri, Rule.LIST_SHAPE, "an entry is no direct child of the folder")
+                    "", server_problem(uri, Rule.LIST_SHAPE, "an entry is not a direct child of the folder")
                 )
             children.append(cast("Mapping[str, Any]", child))
         listing.findings.raise_first()
@@ -250,7 +250,7 @@ class SkillsClient:
         listing.findings.raise_first()
 
     async def prompt(self, name: str) -> Mapping[str, Any]:
-        """Return what `prompts/get` answers. Raises `VerificationError` or `MCPError`."""
+        """Return the result of `prompts/get`. Raises `VerificationError` or `MCPError`."""
         return await self._ask(PROMPTS_GET, {"name": name}, name)
 
     @asynccontextmanager
@@ -261,7 +261,7 @@ class SkillsClient:
         self._left -= size
         try:
             yield
-        finally:  # the caller counts what came before any other task runs
+        finally:  # the caller counts the real size before any other task runs
             self._left += size
 
     async def _blocks(self, uri: str, max_bytes: int | None = None) -> "list[dict[str, Any]]":
@@ -273,16 +273,16 @@ class SkillsClient:
         return [each if isinstance(each, dict) else {} for each in cast("list[Any]", blocks)]
 
     def _decode_block(self, uri: str, block: Mapping[str, Any]) -> bytes:
-        """Return what a block holds, and count it."""
+        """Return the content of a block, and subtract it from the budget."""
         weight, left = _block_size(block), self._left
-        self._left -= max(weight, 1)  # so that no number of empty files is free
+        self._left -= max(weight, 1)  # empty files count, too
         if weight > left:
             raise VerificationError("", self._budget_error(uri))
         return _content(uri, block, self.limits.bytes)
 
     def _budget_error(self, uri: str) -> Problem:
-        told = f"it was left out: {self._budget:,} bytes are read of one server"
-        return server_problem(uri, Rule.READ_BUDGET, told)
+        message = f"it was not read: the limit is {self._budget:,} bytes for one server"
+        return server_problem(uri, Rule.READ_BUDGET, message)
 
     async def _ask(
         self,
@@ -295,10 +295,10 @@ class SkillsClient:
         with limit_answer(max_bytes, budget) as expected:
             try:
                 return await ask(self._client, method, **params)
-            except ValidationError as error:  # of the SDK, which knows the shape of some answers
+            except ValidationError as error:  # the SDK validates the shape of some answers
                 at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
-                told = f"the answer is not what the protocol says, at {quoted(at)}"
-                raise VerificationError("", server_problem(place, Rule.READ_SHAPE, told)) from error
+                message = f"the answer does not follow the protocol, at {quoted(at)}"
+                raise VerificationError("", server_problem(place, Rule.READ_SHAPE, message)) from error
             except MCPError as error:
                 if not expected.refused:
                     raise
@@ -309,7 +309,7 @@ class SkillsClient:
     async def _entries(
         self, method: str, key: str, params: Mapping[str, Any], listing: Listing
     ) -> AsyncGenerator[object]:
-        """Yield each entry of each page, as long as they are not too many or too large (H2, H25)."""
+        """Yield each entry of each page, up to the limits of entries and bytes (H2, H25)."""
         count, left = 0, MAX_LIST
         async for page in self._pages(method, params, listing):
             entries = page.get(key)
@@ -318,51 +318,51 @@ class SkillsClient:
                 entries = []
             for entry in cast("list[object]", entries):
                 if count == MAX_ENTRIES:
-                    told = f"it has more than {MAX_ENTRIES:,} entries; no more were looked at"
-                    listing.end(server_problem(method, Rule.LIST_ENDLESS, told))
+                    message = f"the list has more than {MAX_ENTRIES:,} entries; the rest is ignored"
+                    listing.end(server_problem(method, Rule.LIST_ENDLESS, message))
                     return
                 count += 1
                 if not count % _YIELD_EVERY:
                     await anyio.lowlevel.checkpoint()
                 left -= weight(entry, left)
                 if left < 0:
-                    told = f"it has more than {MAX_LIST:,} bytes; no more of it was looked at"
-                    listing.end(server_problem(method, Rule.LIST_ENDLESS, told))
+                    message = f"the list has more than {MAX_LIST:,} bytes; the rest is ignored"
+                    listing.end(server_problem(method, Rule.LIST_ENDLESS, message))
                     return
                 yield entry
 
     async def _pages(
         self, method: str, params: Mapping[str, Any], listing: Listing
     ) -> AsyncGenerator[Mapping[str, Any]]:
-        """Yield each page. An empty cursor is one, too; a repeated one ends the list (H2)."""
+        """Yield each page. An empty cursor counts as a cursor. A repeated one ends the list (H2)."""
         cursors: set[str] = set()
-        asked, budget = dict(params), Budget(self._traffic.listing_bytes)
+        page_params, budget = dict(params), Budget(self._traffic.listing_bytes)
         for _ in range(MAX_PAGES):
             try:
-                page = await self._ask(method, asked, method, budget=budget)
+                page = await self._ask(method, page_params, method, budget=budget)
             except VerificationError as error:
                 if error.problems[0].rule is not Rule.READ_BUDGET or not cursors:
                     raise
-                told = error.problems[0].message
+                message = error.problems[0].message
                 break
             yield page
             cursor = page.get("nextCursor")
             if cursor is None:
                 return
             if not isinstance(cursor, str) or len(cursor) > _MAX_CURSOR:
-                told = "a cursor is not a text of reasonable length"
+                message = f"a cursor is not a string of at most {_MAX_CURSOR:,} characters"
                 break
             if cursor in cursors:
-                told = "a cursor came twice"
+                message = "a cursor is repeated"
                 break
             if budget.left <= 0:
-                told = f"it has more than {budget.total:,} bytes; no more of it was asked for"
+                message = f"the list has more than {budget.total:,} bytes; the rest is not requested"
                 break
             cursors.add(cursor)
-            asked = {**params, "cursor": cursor}
+            page_params = {**params, "cursor": cursor}
         else:
-            told = f"it has more than {MAX_PAGES:,} pages; no more were asked for"
-        listing.end(server_problem(method, Rule.LIST_ENDLESS, told))
+            message = f"the list has more than {MAX_PAGES:,} pages; the rest is not requested"
+        listing.end(server_problem(method, Rule.LIST_ENDLESS, message))
 
 
 def _is_child(folder: str, child: object) -> bool:
@@ -375,7 +375,7 @@ def _is_child(folder: str, child: object) -> bool:
 
 
 def _block_size(block: Mapping[str, Any]) -> int:
-    """Return how many bytes a block brought, be they of use or not."""
+    """Return the number of bytes in a block, valid or not."""
     text, blob = block.get("text"), block.get("blob")
     weight = len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0
     return weight + (len(blob.rstrip("=")) * 3 // 4 if isinstance(blob, str) else 0)
@@ -392,11 +392,11 @@ def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
             content = text.encode()
         except UnicodeEncodeError as error:
             raise VerificationError(
-                "", server_problem(uri, Rule.READ_SHAPE, "the text holds half a character")
+                "", server_problem(uri, Rule.READ_SHAPE, "the text contains a lone surrogate")
             ) from error
     else:
         encoded = str(blob)
-        if len(encoded) > limit // 3 * 4 + 8:  # before it is decoded, and takes the memory
+        if len(encoded) > limit // 3 * 4 + 8:  # before decoding takes the memory
             raise VerificationError(
                 "", server_problem(uri, Rule.READ_BUDGET, f"it has more than {limit:,} bytes")
             )
@@ -414,5 +414,5 @@ def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
 
 
 def refusal(uri: str, error: MCPError) -> Problem:
-    """Return what a server said instead of an answer."""
+    """Return the problem for an error answer of a server."""
     return server_problem(uri, Rule.READ_FAILED, f"the server refused: {quoted(str(error))}")

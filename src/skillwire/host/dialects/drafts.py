@@ -20,73 +20,72 @@ from skillwire.protocol.drafts import INDEX_URI
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.legacy import ListedResources, read_manifest
 from skillwire.protocol.messages import EXTENSION, MANIFEST, RESOURCES_LIST, SKILLS_LIST
-from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteSkill, parse_entry
+from skillwire.protocol.remote import DeliveryClaim, Dialect, SkillClaim, parse_entry
 from skillwire.protocol.verify import delivery_faults, relative_path, unpack_skill
 
 _INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
-"""Bytes of the answer that holds an index, and of one that holds a manifest."""
+"""Limits of bytes for an index, and for a manifest."""
 MAX_MANIFESTS = 1000
-"""Manifests that are read of one server: each is a request (H2)."""
+"""Limit of manifests to read from one server: each takes a request (H2)."""
 
 
 class RetrievedBytes:
-    """The bytes of each file that was read, by skill. A file that is read again counts once."""
+    """Counts the bytes that were read, by skill. A file that is read again counts once."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._sizes: dict[str, dict[str, int]] = {}
 
-    def count(self, skill: RemoteSkill, uri: str, size: int) -> None:
-        """Count a file. Raises `VerificationError` if the skill turns out to be too large."""
+    def count(self, skill: SkillClaim, uri: str, size: int) -> None:
+        """Count a file. Raises `VerificationError` if the skill exceeds the limits."""
         sizes = self._sizes.setdefault(skill.uri, {})
         total = sum(sizes.values()) - sizes.get(uri, 0) + size
         if total > self._limits.bytes or len(sizes.keys() | {uri}) > self._limits.files:
-            told = f"more of it was read than {self._limits.files:,} files and {self._limits.bytes:,} bytes"
-            raise VerificationError("", server_problem(skill.uri, Rule.ENTRY_LIMITS, told))
+            message = f"it has more than {self._limits.files:,} files or {self._limits.bytes:,} bytes"
+            raise VerificationError("", server_problem(skill.uri, Rule.ENTRY_LIMITS, message))
         sizes[uri] = size
 
 
 _WARNINGS = {
     Dialect.DRAFT_C: (
         SKILLS_LIST,
-        "the server speaks draft C of the extension: sizes are known only once files are read",
+        "the server uses draft C of the extension: sizes are unknown until files are read",
     ),
     Dialect.DRAFT_B: (
         INDEX_URI,
-        "the server speaks draft B of the extension: only documents and archives have digests",
+        "the server uses draft B of the extension: only `SKILL.md` files and archives have digests",
     ),
     Dialect.DRAFT_A: (
         INDEX_URI,
-        "the server speaks draft A of the extension: at most documents and archives have digests",
+        "the server uses draft A of the extension: at most `SKILL.md` files and archives have digests",
     ),
     Dialect.MANIFEST: (
         RESOURCES_LIST,
-        "the server does not speak the extension, but has FastMCP's manifests: two fields of each are known",
+        "the server does not support the extension, but has FastMCP manifests: few fields are known",
     ),
     Dialect.SCAN: (
         RESOURCES_LIST,
-        "the server does not speak the extension, and has no index: skills are guessed, without digests",
+        "the server does not support the extension, and has no index: skills are guessed, without digests",
     ),
     Dialect.OLD_URIS: (
         RESOURCES_LIST,
-        "the server does not speak the extension, but has addresses from before it: skills have no digests",
+        "the server does not support the extension, but uses URIs from before it: skills have no digests",
     ),
 }
-"""What is told of a server that does not speak the final extension, and where that was noticed."""
+"""For each dialect but the final one: the method or URI that showed it, and the message to report."""
 
 
 async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
-    """Return the skills of a server, and the dialect in which it tells of them.
+    """Return the skills of a server, and the dialect in which it lists them.
 
-    Without `drafts`, only `skills/list` is asked. With them, the first dialect that yields a skill is taken,
-    and a finding names it; skills of two dialects are never put together. That something is missing proves
-    nothing. Raises `MCPError` if the server is gone; or if it refused a list, and told of no skill in another
-    way.
+    Without `drafts`, only `skills/list` is tried. With `drafts`, the first dialect that gives a skill is
+    used, and a finding names it. Skills of several dialects are never mixed. A missing index or list is not
+    an error. Raises `MCPError` if the server is gone, or if it refused a list and no dialect gave a skill.
     """
     search = _Search(client, drafts=drafts)
     later = (search.index, search.manifests, search.scan, search.old_uris) if drafts else ()
     findings, complete = Findings(), True
-    for attempt in (search.methods, *later):  # in this order: the newer promises more
+    for attempt in (search.methods, *later):  # newest first: newer dialects have more digests
         listing = await attempt()
         findings.take(listing.findings)
         complete &= listing.complete
@@ -97,16 +96,16 @@ async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
             raise search.refused
         listing = Listing(dialect=None if client.declared is None else Dialect.FINAL)
     if client.declares_legacy:
-        told = "the extension, or its `directoryRead`, is declared in a place of early drafts"
-        findings.add(server_problem(SKILLS_LIST, Rule.OLD_DRAFT, told))
+        message = "the extension, or its `directoryRead`, is declared as in early drafts"
+        findings.add(server_problem(SKILLS_LIST, Rule.OLD_DRAFT, message))
     if listing.dialect is not None and listing.dialect in _WARNINGS:
-        place, told = _WARNINGS[listing.dialect]
-        findings.add(server_problem(place, Rule.OLD_DRAFT, told))
+        place, message = _WARNINGS[listing.dialect]
+        findings.add(server_problem(place, Rule.OLD_DRAFT, message))
     return Listing(listing.skills, findings, complete, listing.dialect)
 
 
 class _Search:
-    """One search for the skills of a server. No list is asked for twice."""
+    """One search for the skills of a server. Each list is requested at most once."""
 
     def __init__(self, client: SkillsClient, *, drafts: bool) -> None:
         self.refused: MCPError | None = None
@@ -114,13 +113,13 @@ class _Search:
         self._resources: ListedResources | None = None
 
     async def methods(self) -> Listing:
-        """Ask `skills/list`. If no entry is a final one, those of draft C count."""
+        """Request `skills/list`. If no entry is valid in the final form, use those valid in draft C."""
         listing, older = Listing(dialect=Dialect.FINAL), Listing(dialect=Dialect.DRAFT_C)
         limits = self._client.limits
-        if self._client.declared is None:  # and then its methods are not to be called (H1)
+        if self._client.declared is None:  # its methods must not be called (H1)
             if not self._drafts:
-                told = f"the server does not declare the extension `{EXTENSION}`"
-                listing.findings.add(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
+                message = f"the server does not declare the extension `{EXTENSION}`"
+                listing.findings.add(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, message))
             return listing
         async for entry in self._each(self._client.entries(listing), SKILLS_LIST, listing):
             listing.take(parse_entry(entry, limits))
@@ -141,21 +140,21 @@ class _Search:
             listing = Listing()
             listing.end(error.problems[0])
             return listing
-        except MCPError as error:  # that there is none proves nothing
+        except MCPError as error:  # a missing index is not an error
             _require_answer(error)
             return Listing()
         return Listing(list(index.skills.values()), index.findings, index.complete, index.dialect)
 
     async def manifests(self) -> Listing:
-        """Read each manifest that is listed."""
+        """Read each listed manifest."""
         listing = Listing(dialect=Dialect.MANIFEST)
         resources = await self._listed(listing)
 
-        async def read(uri: str) -> RemoteSkill | list[Problem]:
-            told = resources.known_frontmatter(uri.removesuffix(MANIFEST) + SKILL_FILE)
+        async def read(uri: str) -> SkillClaim | list[Problem]:
+            frontmatter = resources.known_frontmatter(uri.removesuffix(MANIFEST) + SKILL_FILE)
             try:
                 content = await self._client.read(uri, max_bytes=_MANIFEST)
-                return read_manifest(uri, content, told, self._client.limits)
+                return read_manifest(uri, content, frontmatter, self._client.limits)
             except VerificationError as error:
                 return [error.problems[0]]
             except MCPError as error:
@@ -163,26 +162,26 @@ class _Search:
 
         await process_in_order(resources.manifests[:MAX_MANIFESTS], read, listing.take)
         if (more := len(resources.manifests) - MAX_MANIFESTS) > 0:
-            left_out = f"it has {more:,} manifests more than {MAX_MANIFESTS:,}; they were not read"
-            listing.end(server_problem(RESOURCES_LIST, Rule.LIST_ENDLESS, left_out))
+            message = f"the limit is {MAX_MANIFESTS:,} manifests; {more:,} more were not read"
+            listing.end(server_problem(RESOURCES_LIST, Rule.LIST_ENDLESS, message))
         return listing
 
     async def scan(self) -> Listing:
-        """Take each `SKILL.md` that is listed for a skill."""
+        """Treat each listed `SKILL.md` as a skill."""
         listing = Listing(dialect=Dialect.SCAN)
         for parsed in (await self._listed(listing)).iter_scanned_skills():
             listing.take(parsed)
         return listing
 
     async def old_uris(self) -> Listing:
-        """Take each address `skill://name` that is listed for a skill."""
+        """Treat each listed URI `skill://name` as a skill."""
         listing = Listing(dialect=Dialect.OLD_URIS)
         for parsed in (await self._listed(listing)).iter_old_uri_skills():
             listing.take(parsed)
         return listing
 
     async def _listed(self, listing: Listing) -> ListedResources:
-        """Return the resources that may be about skills. Whoever asks first is told what is wrong."""
+        """Return the resources that may belong to skills. The first call adds findings to `listing`."""
         if self._resources is None:
             self._resources = ListedResources()
             if self._client.offers_resources:
@@ -194,7 +193,7 @@ class _Search:
     async def _each(
         self, entries: AsyncGenerator[object], place: str, listing: Listing
     ) -> AsyncGenerator[object]:
-        """Yield each entry; if the server breaks the list off, what came before counts."""
+        """Yield each entry. If the server fails midway, the entries so far count."""
         try:
             async for entry in entries:
                 yield entry
@@ -206,28 +205,28 @@ class _Search:
 
 
 def _require_answer(error: MCPError) -> MCPError:
-    """Return an error that is the server's answer. Raise one that says that none came: it proves nothing."""
+    """Return an error that the server sent. Raise an error that means that no answer came."""
     if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
         raise error
     return error
 
 
 class DraftsClient:
-    """A `SkillsClient` that also reads servers of earlier drafts.
+    """A `SkillsClient` that also supports servers of earlier drafts.
 
-    Skills without full digests are read with what little is known of them: a digest of the document or the
-    archive is compared here, and their bytes are counted, for no entry promises how many there are (H8).
+    For skills without full digests, it checks the digest of the `SKILL.md` or archive if there is one, and
+    counts bytes, because no size is listed (H8).
     """
 
     def __init__(self, client: SkillsClient) -> None:
         self.client = client
         self.dialect: Dialect | None = None
-        """What the server spoke when it was last asked for its skills."""
+        """The dialect of the last listing."""
         self._discovered, self._discovery_lock = False, anyio.Lock()
-        self._skills: dict[str, RemoteSkill] = {}
+        self._skills: dict[str, SkillClaim] = {}
         self._retrieved = RetrievedBytes(client.limits)
-        self._unpacked: tuple[RemoteDelivery, dict[str, bytes]] | None = None
-        """The last archive, because one read is seldom alone. Kept only where its digest is known."""
+        self._unpacked: tuple[DeliveryClaim, dict[str, bytes]] | None = None
+        """The last archive and its files, for further reads. Cached only if its digest is known."""
 
     @property
     def limits(self) -> Limits:
@@ -235,7 +234,7 @@ class DraftsClient:
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """What the server declares of the extension; None if it does not declare it."""
+        """The settings of the extension that the server declares; None if it does not declare it."""
         return self.client.declared
 
     @property
@@ -243,7 +242,7 @@ class DraftsClient:
         return self.client.reads_directories
 
     async def list(self) -> Listing:
-        """Return every skill, and the dialect it was told in. Raises `VerificationError` or `MCPError`."""
+        """Return every skill, and the dialect of the list. Raises `VerificationError` or `MCPError`."""
         listing = await discover(self.client)
         self._discovered = True
         self.dialect = listing.dialect
@@ -251,10 +250,10 @@ class DraftsClient:
         self._retrieved = RetrievedBytes(self.limits)
         return listing
 
-    async def get(self, uri: str) -> RemoteSkill:
-        """Return the skill at `uri` as the server tells of it now. Raises `VerificationError` or `MCPError`.
+    async def get(self, uri: str) -> SkillClaim:
+        """Return the current version of the skill at `uri`. Raises `VerificationError` or `MCPError`.
 
-        Dialects without `skills/get` have no skill that is not listed.
+        Dialects without `skills/get` have listed skills only.
         """
         await self._discover_once()
         dialect = self.dialect or Dialect.FINAL
@@ -265,16 +264,14 @@ class DraftsClient:
         listing = await discover(self.client)
         found = next((skill for skill in listing.skills if skill.uri == uri), None)
         if found is None:
-            raise VerificationError(
-                "", server_problem(uri, Rule.READ_FAILED, "the server does not tell of it")
-            )
-        self._skills[uri] = found  # and the others stay as whoever asked for them knows them
+            raise VerificationError("", server_problem(uri, Rule.READ_FAILED, "the server does not list it"))
+        self._skills[uri] = found  # the others stay as listed, because callers rely on that
         return found
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
-        """Return the bytes at `uri`, wherever its skill keeps them. Raises `VerificationError` or `MCPError`.
+        """Return the bytes at `uri`, from the archive of its skill if it has one.
 
-        An archive is fetched when a file of it is read, and not before.
+        An archive is fetched when one of its files is read. Raises `VerificationError` or `MCPError`.
         """
         await self._discover_once()
         skill = self._owner(uri)
@@ -287,7 +284,7 @@ class DraftsClient:
         """Return the direct children of a folder. Raises `VerificationError` or `MCPError`."""
         return await self.client.read_directory(uri)
 
-    async def unpack(self, skill: RemoteSkill, archive: RemoteDelivery) -> dict[str, bytes]:
+    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> dict[str, bytes]:
         """Return all files of a skill by their paths. Raises `VerificationError` or `MCPError`."""
         if self._unpacked is not None and self._unpacked[0] == archive:
             return self._unpacked[1]
@@ -296,15 +293,15 @@ class DraftsClient:
         return files
 
     async def _discover_once(self) -> None:
-        """Find out, once, what the server speaks and where its skills are. A server may have no list."""
+        """List the skills once, to learn the dialect and where files are. Errors are ignored here."""
         async with self._discovery_lock:  # concurrent reads need the answer, too
             if not self._discovered:
                 with suppress(VerificationError, MCPError):
                     await self.list()
                 self._discovered = True
 
-    def _owner(self, uri: str) -> RemoteSkill | None:
-        """Return the innermost listed skill that has this file."""
+    def _owner(self, uri: str) -> SkillClaim | None:
+        """Return the innermost listed skill whose folder contains this URI."""
         folder = uri
         while "/" in folder:
             folder = folder.rpartition("/")[0]
@@ -312,7 +309,7 @@ class DraftsClient:
                 return skill
         return None
 
-    async def _read_of(self, skill: RemoteSkill, uri: str, size: int | None) -> bytes:
+    async def _read_of(self, skill: SkillClaim, uri: str, size: int | None) -> bytes:
         if uri == skill.uri and skill.document is not None:
             content = await self.client.read(skill.document.uri, size)
             for fault in delivery_faults(skill.document, content):

@@ -1,1 +1,1 @@
-"""Logging in to servers that require OAuth: the login itself, where tokens are stored, and their renewal."""
+"""Log in to servers that require OAuth, and renew and revoke tokens."""

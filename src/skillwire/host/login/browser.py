@@ -1,4 +1,4 @@
-"""The loopback address that a browser is sent to after a login (RFC 8252, section 7.3)."""
+"""Receive the redirect of a login on a loopback address (RFC 8252, section 7.3)."""
 
 import asyncio
 import os
@@ -17,12 +17,12 @@ from skillwire.errors import LoginError, UsageError
 from skillwire.host.login.flow import LoginRequest
 
 PATIENCE = 300.0
-"""Seconds for a person to log in."""
+"""Seconds for the user to log in."""
 _PATH = "/callback"
 _MAX_HEAD = 16 * 1024
 _HEAD_SECONDS = 10.0
 _AT_ONCE, _IN_ALL = 16, 1000
-"""Limits of connections. A web page that the person visits meanwhile may open any number."""
+"""Limits of connections, at once and in all. A web page in the user's browser could open any number."""
 _REQUEST = re.compile(rb"GET (/[!-~]*) HTTP/1\.[01]\r\n")
 _HOST = re.compile(rb"\r\nhost:[ \t]*([!-~]*)[ \t]*\r\n", re.IGNORECASE)
 _PAGE = "<!doctype html><meta charset=utf-8><title>Skillwire</title><p>{}\n"
@@ -49,12 +49,12 @@ class LoopbackLogin:
 
     async def __call__(self, request: LoginRequest) -> str:
         """Return the URL that the browser was sent to. Raises `LoginError` if it does not come in time."""
-        back = self._waiting[request.state] = asyncio.get_running_loop().create_future()
+        redirect = self._waiting[request.state] = asyncio.get_running_loop().create_future()
         self._left = _IN_ALL
         try:
             self._show(request)
             with anyio.fail_after(self._timeout_seconds):
-                return await back
+                return await redirect
         except TimeoutError as error:
             message = f"no one logged in within {self._timeout_seconds:g} seconds"
             raise LoginError(request.label, message, "try again, or wait longer with `--timeout`") from error
@@ -81,29 +81,28 @@ class LoopbackLogin:
                 await writer.wait_closed()
 
     def _answer(self, head: bytes) -> bytes:
-        """Return the answer to a request. If it belongs to a login, that login goes on."""
+        """Return the answer to a request. If it belongs to a login, resume that login."""
         request, host = _REQUEST.match(head), _HOST.search(head)
         if request is None or host is None or host[1] != f"127.0.0.1:{self._port}".encode():
             return _http(400, _UNKNOWN)
-        asked = urlsplit(request[1].decode())
-        said = parse_qs(asked.query)
-        state = said.get("state", [])
-        back = self._waiting.get(state[0]) if len(state) == 1 and asked.path == _PATH else None
-        if back is None:
+        url = urlsplit(request[1].decode())
+        state = parse_qs(url.query).get("state", [])
+        redirect = self._waiting.get(state[0]) if len(state) == 1 and url.path == _PATH else None
+        if redirect is None:
             return _http(400, _UNKNOWN)
-        if not back.done():
-            back.set_result(f"{self.redirect_uri}?{asked.query}")
+        if not redirect.done():
+            redirect.set_result(f"{self.redirect_uri}?{url.query}")
         return _http(200, _DONE)
 
 
 def open_in_browser(request: LoginRequest) -> None:
-    """Open a login page in the person's browser, without waiting for it."""
-    # Some browsers end only when they are closed. The program must not wait for that.
+    """Open a login page in the user's browser, without waiting for it."""
+    # Some browser commands return only when the browser is closed.
     threading.Thread(target=_open, args=(request.url,), daemon=True).start()
 
 
 def has_browser() -> bool:
-    """Whether a browser with windows can be opened here. A browser in the terminal would take it over."""
+    """Whether a graphical browser can be opened. A text browser would take over the terminal."""
     if sys.platform in {"darwin", "win32"}:
         return True
     return any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
@@ -119,14 +118,14 @@ async def browser_login(
     `timeout_seconds` seconds. Raises `UsageError` if the port is taken.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        if sys.platform != "win32":  # where it would let other programs listen on the port, too
-            # Otherwise the port is taken for a minute after each login.
+        if sys.platform != "win32":  # on Windows, it would let other programs listen on the port, too
+            # Otherwise the port stays in use for a minute after each login.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", port))
             listener.listen()
         except OSError as error:
-            message = f"port {port} of this machine cannot be used: {error.strerror or error}"
+            message = f"cannot use port {port} of this machine: {error.strerror or error}"
             raise UsageError(message, hint="choose another port") from error
         handler = LoopbackLogin(listener.getsockname()[1], show, timeout_seconds)
         server = await asyncio.start_server(handler.serve, sock=listener, limit=_MAX_HEAD)
@@ -140,7 +139,7 @@ async def browser_login(
 
 
 def _open(url: str) -> None:
-    with suppress(Exception):  # the address is printed, too
+    with suppress(Exception):  # the URL is printed, too
         webbrowser.open(url)
 
 

@@ -1,4 +1,4 @@
-"""A login by OAuth, with the SDK's client.
+"""Log in with OAuth, using the SDK's client.
 
 The SDK implements the protocol: discovery (RFC 9728, RFC 8414), registration (RFC 7591), PKCE (RFC 7636),
 resource indicators (RFC 8707) and issuer identification (RFC 9207). `LoginFetcher` sends its requests, and
@@ -47,7 +47,7 @@ from skillwire.safe_text import quoted
 
 CLIENT_NAME = "Skillwire"
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
-"""One scope, as RFC 6749 spells it."""
+"""One scope, in the syntax of RFC 6749."""
 _MAX_SCOPES = 100
 _CHALLENGED, _FORBIDDEN = 401, 403
 _PROBE = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -55,7 +55,7 @@ _PROBE = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 @dataclass(frozen=True, slots=True)
 class LoginRequest:
-    """A login page for a person to open."""
+    """A login page for the user to open."""
 
     label: str
     server: str
@@ -68,17 +68,17 @@ class LoginRequest:
     """Where the login page sends the browser afterwards."""
     scope: str
     sites: tuple[str, ...] = ()
-    """Other sites than the issuer's that take part: the login page's, and the one that issues the tokens."""
+    """The hosts of the login page and of the token endpoint, if they differ from the issuer's."""
     state: str = field(default="", repr=False)
     """The redirect must repeat this value."""
 
 
 class LoginHandler(Protocol):
-    """Shows a person a login page, and returns where their browser was sent afterwards."""
+    """Shows the user a login page, and returns the redirect of their browser."""
 
     @property
     def redirect_uri(self) -> str:
-        """Where the login page is to send the browser."""
+        """The URI that the login page redirects the browser to."""
         ...
 
     async def __call__(self, request: LoginRequest) -> str:
@@ -88,17 +88,17 @@ class LoginHandler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnownClient:
-    """An OAuth client that is registered already. Without one, a new client is registered."""
+    """An OAuth client that is already registered. Without one, a new client is registered."""
 
     id: str
     secret: str = field(default="", repr=False)
 
 
 def checked_scopes(scopes: Iterable[str]) -> str:
-    """Return scopes as one text. Raises `UsageError` for text that is not a scope."""
+    """Return scopes as one string, without duplicates. Raises `UsageError` for an invalid scope."""
     every = [scope for each in scopes for scope in each.split()]
     if wrong := next((scope for scope in every if not _SCOPE.fullmatch(scope)), None):
-        raise UsageError(f"{quoted(wrong)} is no scope", hint="scopes are separated by spaces")
+        raise UsageError(f"{quoted(wrong)} is not a scope", hint="separate scopes by spaces")
     if len(every) > _MAX_SCOPES:
         raise UsageError(f"{len(every)} scopes are too many", hint=f"the limit is {_MAX_SCOPES}")
     return " ".join(dict.fromkeys(every))
@@ -112,7 +112,7 @@ async def log_in(
     client: KnownClient | None = None,
     allow_private: bool = False,
 ) -> LoginRecord:
-    """Log a person in to a server, and return the login. Raises `LoginError`.
+    """Log the user in to a server, and return the login. Raises `LoginError`.
 
     `scope` is requested in addition to the scopes that the server names when it refuses a request. With
     `allow_private`, the login server may be on this machine or in a private network even if the server is
@@ -134,17 +134,17 @@ class _Provider(OAuthClientProvider):
     Many servers name their login server with the slash, while its own metadata omits it.
     """
 
-    spelled = ""
+    adopted_issuer = ""
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
-        return self.spelled or super()._select_authorization_server(advertised)
+        return self.adopted_issuer or super()._select_authorization_server(advertised)
 
     def adopt_issuer(self, response: httpx2.Response | None) -> bool:
-        """Use the issuer as its metadata spells it; return whether that makes a difference."""
+        """Use the issuer as written in its metadata; return whether that differs from before."""
         issuer, expected = issuer_in(response), self.context.auth_server_url or ""
-        if self.spelled or issuer == expected or not issuers_match(issuer, expected):
+        if self.adopted_issuer or issuer == expected or not issuers_match(issuer, expected):
             return False
-        self.spelled = issuer
+        self.adopted_issuer = issuer
         return True
 
 
@@ -202,7 +202,7 @@ class _Login:
         return self._record()
 
     async def _run_flow(self, request: httpx2.Request, challenge: httpx2.Response) -> None:
-        """Send the requests of the SDK, until it would repeat the first request with a token."""
+        """Send the SDK's requests until it would repeat the first request with a token."""
         flow = self._provider.async_auth_flow(request)
         try:
             await anext(flow)
@@ -228,7 +228,7 @@ class _Login:
         page = httpx2.URL(str(known.authorization_endpoint))
         self._fetcher.check(page, "the login page")
         if page.fragment:
-            raise self._login_error("the address of the login page has a fragment, which OAuth forbids")
+            raise self._login_error("the URL of the login page has a fragment, which OAuth forbids")
         if known.registration_endpoint is None and not self._given:
             hint = "register one with the provider, and name it with `--client-id`"
             raise self._login_error("the login server does not let programs register a client", hint)
@@ -240,11 +240,11 @@ class _Login:
         context = self._provider.context
         if self._given and context.client_info is not None and context.client_info.client_secret:
             context.client_info.token_endpoint_auth_method = _secret_method(known)
-        endpoint, _, asked = url.rpartition("?")
+        endpoint, _, query = url.rpartition("?")
         if "?" in endpoint:  # the endpoint has a query of its own
-            url = f"{endpoint}&{asked}"
+            url = f"{endpoint}&{query}"
         if not url.isascii() or not url.isprintable():
-            raise self._login_error("the address of the login page holds characters that no URL has")
+            raise self._login_error("the URL of the login page contains invalid characters")
         self._request = LoginRequest(
             self._target.label,
             self._target.place,
@@ -253,24 +253,24 @@ class _Login:
             self._handler.redirect_uri,
             context.client_metadata.scope or "",
             _other_sites(known),
-            parse_qs(asked)["state"][0],
+            parse_qs(query)["state"][0],
         )
 
     async def _wait_for_redirect(self) -> AuthorizationCodeResult:
-        """Wait for the redirect, and return what it carries."""
+        """Wait for the redirect, and return its authorization code. Raises `LoginError`."""
         request = self._request
         assert request is not None
-        back = await self._handler(request)
-        said = {name: values[0] for name, values in parse_qs(urlsplit(back).query).items()}
-        if said.get("state") != request.state:
+        redirect = await self._handler(request)
+        fields = {name: values[0] for name, values in parse_qs(urlsplit(redirect).query).items()}
+        if fields.get("state") != request.state:
             raise self._login_error("the answer does not belong to this login: its `state` differs")
-        # Before anything of the answer is shown: it may be from another login server (RFC 9207).
-        validate_authorization_response_iss(said.get("iss"), self._provider.context.oauth_metadata)
-        if error := said.get("error"):
-            why = f": {quoted(about)}" if (about := said.get("error_description", "")) else ""
+        # Check the issuer before any text of the answer is shown (RFC 9207).
+        validate_authorization_response_iss(fields.get("iss"), self._provider.context.oauth_metadata)
+        if error := fields.get("error"):
+            why = f": {quoted(about)}" if (about := fields.get("error_description", "")) else ""
             raise self._login_error(f"the login server says {quoted(error)}{why}")
         return AuthorizationCodeResult(
-            code=said.get("code", ""), state=said.get("state"), iss=said.get("iss")
+            code=fields.get("code", ""), state=fields.get("state"), iss=fields.get("iss")
         )
 
     def _record(self) -> LoginRecord:
@@ -295,7 +295,7 @@ class _Login:
         )
         content = record.to_bytes(with_tokens=True)
         try:
-            LoginRecord.from_bytes(content)  # or it would be stored, and could never be read
+            LoginRecord.from_bytes(content)  # do not store what could not be read back
         except BrokenRecordError as error:
             raise self._login_error(f"the answers of the login server cannot be stored: {error}") from error
         if len(content) > MAX_RECORD:
@@ -307,16 +307,16 @@ class _Login:
 
 
 def _challenge(request: httpx2.Request, response: httpx2.Response, scope: str) -> httpx2.Response:
-    """Return a 401 that makes the SDK begin. A person may log in before the server requires it."""
+    """Return a 401 that makes the SDK start a login, even if the server did not require one yet."""
     parts = ["error=invalid_token"]
     if response.status_code in {_CHALLENGED, _FORBIDDEN}:
         if where := extract_resource_metadata_from_www_auth(response):
             parts.append(f'resource_metadata="{where}"')
-        wanted = union_scopes(extract_scope_from_www_auth(response), scope)
+        scopes = union_scopes(extract_scope_from_www_auth(response), scope)
     else:
-        wanted = scope
-    if wanted:
-        parts.append(f'scope="{wanted}"')
+        scopes = scope
+    if scopes:
+        parts.append(f'scope="{scopes}"')
     headers = {"WWW-Authenticate": f"Bearer {', '.join(parts)}"}
     return httpx2.Response(_CHALLENGED, headers=headers, request=request)
 
@@ -339,5 +339,5 @@ def _other_sites(known: OAuthMetadata) -> tuple[str, ...]:
 def _refusal_reason(response: httpx2.Response | None) -> str:
     if response is None or response.status_code < 300:
         return "the answer of the login server cannot be used"
-    code = f" ({quoted(said)})" if (said := error_code(response)) else ""
+    code = f" ({quoted(error)})" if (error := error_code(response)) else ""
     return f"the login server answers with HTTP {response.status_code}{code}"

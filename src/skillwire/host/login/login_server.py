@@ -36,13 +36,13 @@ from skillwire.host.store.login_record import (
 from skillwire.safe_text import escape_invisible, quoted
 
 _CONNECT = _READ = 15.0
-"""Seconds to connect, and between two pieces of an answer."""
+"""Seconds to connect, and between two chunks of an answer."""
 _REQUEST_SECONDS, _SECONDS = 20.0, 90.0
 """Seconds for one request, and for all requests of one login together."""
 _MAX_BYTES = 256 * 1024
-"""Bytes of one answer. The metadata of a login server has a few kilobytes."""
+"""Limit of bytes of one answer. The metadata of a login server has a few kilobytes."""
 _MAX_REQUESTS = 40
-"""Requests of one login, redirects included."""
+"""Limit of requests of one login, redirects included."""
 _REFUSAL = "it is on this machine or in a private network, and the server that names it is not"
 ALLOW_PRIVATE = "if you want that, add `--allow-private`"
 _HEADERS = frozenset({"content-type", "location", "www-authenticate"})
@@ -52,8 +52,8 @@ _ERRORS = frozenset({200, 400, 401, 403})
 _FINAL = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "bad_refresh_token"})
 """Errors after which no renewal of the login can work (RFC 6749, section 5.2; the last is GitHub's).
 
-The refresh token is not valid, the client is not known, or the client may not renew. Any other error may be
-of a proxy, or of a limit.
+The refresh token is invalid, the client is unknown, or the client may not renew. Other errors may be
+temporary.
 """
 
 
@@ -67,9 +67,9 @@ class LoginFetcher:
     def __init__(
         self, label: str, server: str, *, allow_private: bool = False, public_only: bool = False
     ) -> None:
-        """`server` is the URL that the person, or one of their files, names.
+        """`server` is the URL of the server, named by the user or by a configuration file.
 
-        With `public_only`, that URL is reached at a public address only, too. Raises `LoginError`.
+        With `public_only`, only public addresses are allowed for that URL, too. Raises `LoginError`.
         """
         self._label = label
         self._server = httpx2.URL(server)
@@ -90,10 +90,10 @@ class LoginFetcher:
         await self._stack.aclose()
 
     def check(self, url: httpx2.URL, what: str) -> None:
-        """Raise `LoginError` if no request may go to `url`, and no person may be sent there."""
+        """Raise `LoginError` if neither requests nor the user's browser may go to `url`."""
         shown = quoted(str(url.copy_with(query=None, fragment=None, userinfo=b"")))
         if url.scheme not in {"https", "http"} or not url.host or url.userinfo:
-            raise LoginError(self._label, f"{what} is at {shown}, which is no web address")
+            raise LoginError(self._label, f"{what} is at {shown}, which is not a web address")
         if url.scheme == "http" and not (is_loopback(url.host) and is_loopback(self._server.host)):
             message = f"{what} is at {shown}: over plain `http`, others on the network could read the tokens"
             raise LoginError(self._label, message, "use its `https` address")
@@ -105,8 +105,8 @@ class LoginFetcher:
         self.check(request.url, what)
         self._left -= 1
         if self._left < 0:
-            raise LoginError(self._label, f"it takes more than {_MAX_REQUESTS} requests")
-        request.headers.setdefault("Accept", "application/json")  # some answer with a form otherwise
+            raise LoginError(self._label, f"the login takes more than {_MAX_REQUESTS} requests")
+        request.headers.setdefault("Accept", "application/json")  # some servers send form data otherwise
         request.headers["User-Agent"] = f"skillwire/{__version__}"
         request.headers["Accept-Encoding"] = "identity"
         request.extensions = {**request.extensions, "trace": head_trace(self._traffic)}
@@ -131,15 +131,15 @@ class LoginFetcher:
         response = await client.send(request, stream=True, follow_redirects=False)
         try:
             if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise httpx2.StreamError("the answer is compressed, which was not asked for")
+                raise httpx2.StreamError("the answer is compressed, which was not requested")
             content = await read_response(response, _MAX_BYTES, decoded=False)
         except BodyTooLargeError as error:
             raise httpx2.StreamError(f"the answer has more than {_MAX_BYTES:,} bytes") from error
         finally:
             with suppress(Exception):
                 await response.aclose()
-        kept = [(name, value) for name, value in response.headers.multi_items() if name in _HEADERS]
-        answer = httpx2.Response(response.status_code, headers=kept, content=content, request=request)
+        headers = [(name, value) for name, value in response.headers.multi_items() if name in _HEADERS]
+        answer = httpx2.Response(response.status_code, headers=headers, content=content, request=request)
         answer.next_request = response.next_request
         return answer
 
@@ -161,8 +161,8 @@ class LoginFetcher:
 async def renew(record: LoginRecord, server: str) -> LoginRecord:
     """Return a login with new tokens.
 
-    Raises `LoginExpiredError` if a new login is needed, and `LoginServerError` or `LoginError` if that is
-    unknown.
+    Raises `LoginExpiredError` if a new login is needed. Raises `LoginServerError` or `LoginError` if the
+    renewal failed for another reason.
     """
     tokens = record.tokens
     if tokens is None or not tokens.refresh:
@@ -189,7 +189,7 @@ async def renew(record: LoginRecord, server: str) -> LoginRecord:
 
 
 async def revoke(record: LoginRecord, server: str) -> bool:
-    """Revoke the tokens at the login server (RFC 7009). Return whether it offers that.
+    """Revoke the tokens at the login server (RFC 7009). Return whether the server supports that.
 
     Raises `LoginServerError` or `LoginError` if it did not confirm.
     """
@@ -223,7 +223,7 @@ async def _revoke(fetcher: LoginFetcher, record: LoginRecord, server: str, form:
 
 @contextmanager
 def _reject_unusable_login() -> Generator[None]:
-    """Raise `LoginServerError` if a stored login holds what no request can be made of."""
+    """Raise `LoginServerError` if no request can be made from a stored login."""
     try:
         yield
     except (ValueError, httpx2.InvalidURL, OAuthTokenError) as error:
@@ -231,7 +231,7 @@ def _reject_unusable_login() -> Generator[None]:
 
 
 class MemoryTokenStorage:
-    """The storage that the SDK wants. The login is stored elsewhere once it is complete."""
+    """The storage that the SDK requires. A complete login is stored elsewhere."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None

@@ -1,4 +1,4 @@
-"""The token of a stored login, renewed by one process at a time. No person is asked for anything."""
+"""Use the token of a stored login, renewed by one process at a time. The user is never asked."""
 
 from dataclasses import replace
 
@@ -11,11 +11,11 @@ from skillwire.host.store.login_record import LoginExpiredError, LoginRecord, Lo
 from skillwire.host.store.logins import Logins
 
 _KEYRING_PAUSE = 60.0
-"""Seconds before a keyring that failed is asked again."""
+"""Seconds before a keyring that failed is read again."""
 
 
 def with_login(target: Target, logins: Logins) -> Target:
-    """Return a target that uses its stored login, if it is reached by a URL and has no token of its own."""
+    """Return a target that uses its stored login, if it has a URL and no token of its own."""
     if target.url is None or target.has_token or target.tokens is not None:
         return target
     return replace(target, tokens=StoredLogin(logins, target))
@@ -33,7 +33,7 @@ async def keep_login(logins: Logins, record: LoginRecord) -> LoginRecord:
 
 
 class StoredLogin:
-    """Reads the login of one server, and again whenever it changes: another process may log in or out."""
+    """Reads the stored login of one server, and reads it again when another process changes it."""
 
     def __init__(self, logins: Logins, target: Target) -> None:
         self._logins, self._label, self._identity = logins, target.login_label, target.login_identity
@@ -68,7 +68,7 @@ class StoredLogin:
             if record.tokens.access != refused and not record.expired:
                 return record.tokens.access  # another task or process has renewed it
             if not record.tokens.refresh and not record.expired:
-                raise LoginRequiredError("", self._advice.refused())  # the token may work later
+                raise LoginRequiredError("", self._advice.refused())  # the refusal may be temporary
             # From the request on, the old refresh token may be used up. A cancelled request would lose the
             # new one, and the login with it. The request has a time limit of its own.
             with anyio.CancelScope(shield=True):
@@ -97,7 +97,7 @@ class StoredLogin:
         return self._known
 
     async def _read(self, stamp: tuple[int, ...]) -> LoginRecord | None:
-        """Return the login from disk and keyring. A keyring that failed is not asked again for a while."""
+        """Return the login from disk and keyring. A keyring that failed is not read again for a while."""
         failed, until = self._keyring_failed
         if failed is not None and stamp == self._stamp and anyio.current_time() < until:
             raise failed

@@ -1,1 +1,1 @@
-"""A server as a place that skills come from."""
+"""Servers as sources of skills: the link to a server, its records, and the source."""

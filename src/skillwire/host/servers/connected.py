@@ -1,4 +1,4 @@
-"""How a server is asked for skills, and a server whose connection your program holds."""
+"""The interface for requests to one server, and its implementation on a client that your program opened."""
 
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from typing import Any, Protocol, TypeVar
@@ -14,16 +14,16 @@ from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.safe_text import quoted
 
 _T = TypeVar("_T")
 
 
 class SkillsTransport(Protocol):
-    """Asks one server, under the label that it has here. A `ServerSource` makes records of what it says.
+    """Sends requests to one server. A `ServerSource` turns the answers into records.
 
-    Its methods raise `SkillwireError` or `MCPError`. Nothing that they return was compared with anything.
+    Its methods raise `SkillwireError` or `MCPError`. What they return is not verified.
     """
 
     @property
@@ -31,23 +31,23 @@ class SkillsTransport(Protocol):
 
     @property
     def place(self) -> str:
-        """What the operator calls it. Never sent to a client."""
+        """The URL or program of the server, for messages to the operator. Never sent to a client."""
         ...
 
     @property
     def identity(self) -> str | None:
-        """What the label stands for: without it, no approval is kept (H28)."""
+        """The server that the label points at. Without it, no approval is stored (H28)."""
         ...
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """What the server declared of the extension when it was last reached; None if it did not (H1)."""
+        """The settings of the extension that the server declared when last reached; None if none (H1)."""
         ...
 
     async def list(self) -> Listing: ...
 
-    async def get(self, uri: str) -> RemoteSkill:
-        """Return the skill at `uri`, listed or not, as it is now (H3, H15)."""
+    async def get(self, uri: str) -> SkillClaim:
+        """Return the current version of the skill at `uri`, listed or not (H3, H15)."""
         ...
 
     async def read(self, uri: str, size: int | None = None) -> bytes: ...
@@ -55,7 +55,7 @@ class SkillsTransport(Protocol):
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]": ...
 
     def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
-        """Yield whenever the skills may be others, and at the latest after `every` seconds."""
+        """Yield whenever skills may have changed, and at the latest after `every` seconds."""
         ...
 
 
@@ -71,9 +71,9 @@ class ConnectedServer:
         drafts: bool = False,
         limits: Limits | None = None,
     ) -> None:
-        """`identity` is what the label stands for, such as a URL: without it, no approval is kept (H28).
+        """`identity` identifies the server, such as by its URL. Without it, no approval is stored (H28).
 
-        With `drafts`, the server may speak dialects from before the extension.
+        With `drafts`, the server may use earlier drafts of the extension.
         """
         self.label = validate_label(label)
         self.identity = identity
@@ -89,19 +89,19 @@ class ConnectedServer:
         return self._client.declared
 
     async def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
-        """Yield every so many seconds: what the server says by itself goes to whoever holds the client."""
+        """Yield every `every` seconds. Notifications of the server go to the owner of the client."""
         while every is not None:
             await anyio.sleep(every)
             yield
 
     async def list(self) -> Listing:
-        """Return what it lists: nothing, if it does not declare that it has skills (H1)."""
-        self._client.refill()  # another listing, another budget
+        """Return the listed skills. The list is empty if the server does not declare the extension (H1)."""
+        self._client.refill()  # each listing has its own budget
         if self.declared is None and isinstance(self._skills, SkillsClient):
             return Listing()
         return await self._call(self._skills.list())
 
-    async def get(self, uri: str) -> RemoteSkill:
+    async def get(self, uri: str) -> SkillClaim:
         if self.declared is None and isinstance(self._skills, SkillsClient):
             message = f"the server does not declare the extension `{EXTENSION}`"
             raise VerificationError("", server_problem(SKILLS_GET, Rule.LIST_SHAPE, message))

@@ -1,4 +1,4 @@
-"""One server under its label: connected when it is first asked, and again after it was lost."""
+"""A link to one server: connects on the first request, and reconnects when the connection is lost."""
 
 import asyncio
 import re
@@ -23,30 +23,30 @@ from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_LIST
-from skillwire.protocol.remote import RemoteSkill
+from skillwire.protocol.remote import SkillClaim
 from skillwire.safe_text import quoted
 
 _LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
-"""What is answered where the other end is gone; the second by a server that was started anew meanwhile."""
+"""Error codes of a lost connection. The second is sent by a server that was restarted meanwhile."""
 _LOST_WORDS = re.compile(r"^Connection closed$|^SSE stream|session", re.IGNORECASE)
-"""How that is said. Many servers have these codes for whatever goes wrong."""
+"""Messages of a lost connection. Many servers use these codes for other errors, too."""
 _TRIES = 2
 _MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
-"""Seconds between two attempts to reach a server that somebody listens to."""
+"""Seconds between two attempts to reconnect while a caller waits for changes."""
 _LONGEST_LISTING = 300.0
-"""Seconds for all pages together: each may be in time, and the last never come (H2)."""
+"""Seconds for all pages of a list together. A server could send pages in time without end (H2)."""
 _IDLE = 50
-"""How many times as long as a listing takes, nobody asks for the next one without a reason."""
+"""The pause before the next poll, as a multiple of the time that a listing takes."""
 
 Value = TypeVar("Value")
 _Client: TypeAlias = SkillsClient | DraftsClient
 
 
 class ServerLink:
-    """Asks one server for skills, for as long as the link is open, whatever becomes of its connections.
+    """Sends requests to one server, over as many connections as it takes.
 
-    Nothing is kept of what it says. A connection belongs to a task of its own, so that anybody may ask, and
-    be cancelled, at any time. Use it as a context manager, or `close` it.
+    Answers are not cached. A task owns each connection, so any caller may send requests, and be cancelled, at
+    any time. Use it as a context manager, or `close` it.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class ServerLink:
         traffic: TrafficLimits | None = None,
         connect: Connect | None = None,
     ) -> None:
-        """With `drafts`, the server may speak dialects from before the extension.
+        """With `drafts`, the server may use earlier drafts of the extension.
 
-        A server that sends more than `traffic` allows is dropped, and asked again later. `connect` makes
-        connections that are not made to the target itself.
+        A server that sends more than `traffic` allows is disconnected, and contacted again later. `connect`
+        replaces the function that connects to the target.
         """
         self.target = target
         self._drafts = drafts
@@ -74,7 +74,7 @@ class ServerLink:
         self._drafts_client: DraftsClient | None = None
         self._listing: asyncio.Task[Listing] | None = None
         self._listings: set[asyncio.Task[Listing]] = set()
-        """The one that newcomers get, and older ones that somebody may still wait for."""
+        """The current listing, and older ones that callers may still wait for."""
         self._declared: Mapping[str, Any] | None = None
         self._closed = False
         self._penalty, self._not_before = 0.0, 0.0
@@ -96,7 +96,7 @@ class ServerLink:
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """What the server declared of the extension when it was last reached; None if it did not (H1)."""
+        """The settings of the extension that the server declared when last reached; None if none (H1)."""
         return self._declared
 
     async def __aenter__(self) -> Self:
@@ -106,9 +106,9 @@ class ServerLink:
         await self.close()
 
     async def close(self) -> None:
-        """End everything that is under way, and wait until nothing of it is left."""
+        """Cancel all listings, close all connections, and wait until they are gone."""
         self._closed = True
-        with anyio.CancelScope(shield=True):  # each of these ends by itself, in a few seconds at most
+        with anyio.CancelScope(shield=True):  # each wait is limited to a few seconds
             for listing in self._listings:
                 listing.cancel()
             await asyncio.gather(*self._listings, return_exceptions=True)
@@ -118,10 +118,10 @@ class ServerLink:
             self._closing.clear()
 
     async def list(self) -> Listing:
-        """Follow `skills/list` to its end. Many who ask at once get one listing (H29).
+        """Return all pages of `skills/list`. Concurrent callers share one listing (H29).
 
-        Where `declared` is None, no method of the extension is called (H1); without drafts it is then empty.
-        Raises `UnavailableError`, `VerificationError` or `MCPError`.
+        If `declared` is None, no method of the extension is called (H1). Without `drafts`, the listing is
+        then empty. Raises `UnavailableError`, `VerificationError` or `MCPError`.
         """
         if self._listing is None or self._listing.done():
             self._listing = asyncio.create_task(self._list())
@@ -129,37 +129,38 @@ class ServerLink:
             self._listing.add_done_callback(self._forget)
         return await asyncio.shield(self._listing)
 
-    async def get(self, uri: str) -> RemoteSkill:
+    async def get(self, uri: str) -> SkillClaim:
         """Return the skill at `uri`, listed or not (H3). Raises as `list` does."""
 
-        async def get(client: _Client) -> RemoteSkill:
+        async def get(client: _Client) -> SkillClaim:
             if client.declared is None and isinstance(client, SkillsClient):
-                told = f"the server does not declare the extension `{EXTENSION}`"
-                raise VerificationError("", server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
+                message = f"the server does not declare the extension `{EXTENSION}`"
+                raise VerificationError("", server_problem(SKILLS_LIST, Rule.LIST_SHAPE, message))
             return await client.get(uri)
 
         return await self._call(get)
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
-        """Return the bytes at `uri`. `size` is what was listed. Raises as `list` does."""
+        """Return the bytes at `uri`. `size` is the listed size. Raises as `list` does."""
         return await self._call(lambda client: client.read(uri, size))
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         """Return the direct children of a folder. Raises as `list` does."""
 
         async def read(client: _Client) -> "list[Mapping[str, Any]]":
-            if not client.reads_directories:  # and then the method is not to be called (H1)
-                told = f"the server does not declare `{DIRECTORY_READ}`"
-                raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, told))
+            if not client.reads_directories:  # the method must not be called (H1)
+                message = f"the server does not declare `{DIRECTORY_READ}`"
+                raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, message))
             return await client.read_directory(uri)
 
         return await self._call(read)
 
     async def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
-        """Yield whenever the skills may be others: the server says so, is gone, or is there again.
+        """Yield whenever skills may have changed: on a notification, on a disconnect and on a reconnect.
 
-        Whoever listens keeps it connected. What is said while the listener is busy is told once, afterwards.
-        With `every`, it is also time again after so many seconds, or later if a listing takes long.
+        While a caller iterates, the link stays connected. Notifications that arrive while the caller is busy
+        are combined into one. With `every`, it also yields after that many seconds, or later if a listing
+        takes long.
         """
         known, away, pause = self._change_count, False, _MIN_PAUSE
         while not self._closed:
@@ -180,37 +181,37 @@ class ServerLink:
                         await self._wait_for_change(known)
                 known, away = self._change_count, False
                 yield
-            if connection is None or connection.closed:  # also if it comes back each time, and is lost again
+            if connection is None or connection.closed:  # also limits a server that drops every connection
                 await anyio.sleep(max(pause, self._not_before - time.monotonic()))
                 pause = min(2 * pause, _MAX_PAUSE)
             else:
                 pause = _MIN_PAUSE
 
     async def _wait_for_change(self, known: int) -> None:
-        news = anyio.Event()
-        self._watchers.append(news)
+        changed = anyio.Event()
+        self._watchers.append(changed)
         try:
             if known == self._change_count:
-                await news.wait()
+                await changed.wait()
         finally:
-            self._watchers.remove(news)
+            self._watchers.remove(changed)
 
     def _notify(self) -> None:
         self._change_count += 1
-        self._listing = None  # what is under way may be of before
+        self._listing = None  # a listing in progress may predate the change
         for watcher in self._watchers:
             watcher.set()
 
     def _forget(self, listing: asyncio.Task[Listing]) -> None:
         self._listings.discard(listing)
         if not listing.cancelled():
-            listing.exception()  # seen, though perhaps nobody waits for it any more
+            listing.exception()  # mark it as retrieved, or asyncio would log it
 
     async def _list(self) -> Listing:
 
         async def list_all(client: _Client) -> Listing:
             if self._client is not None:
-                self._client.refill()  # another listing, another budget
+                self._client.refill()  # each listing has its own budget
             undeclared = client.declared is None and isinstance(client, SkillsClient)
             return Listing() if undeclared else await client.list()
 
@@ -219,17 +220,17 @@ class ServerLink:
             with anyio.fail_after(_LONGEST_LISTING):
                 listing = await self._call(list_all)
         except TimeoutError as error:
-            told = f"{quoted(self.label)} did not list its skills in {_LONGEST_LISTING:g} seconds"
-            raise UnavailableError("", told) from error
+            message = f"{quoted(self.label)} did not list its skills in {_LONGEST_LISTING:g} seconds"
+            raise UnavailableError("", message) from error
         self._list_seconds = time.monotonic() - begin
         if self._connection is not None:
             self._connection.listener.attend(listing.skills)
         return listing
 
     async def _call(self, call: Callable[[_Client], Awaitable[Value]]) -> Value:
-        """Return what the server answers; if it is lost meanwhile, what it answers once it is back.
+        """Send a request. If the connection is lost meanwhile, reconnect and send it once more.
 
-        All that is asked for is read, so to ask twice does no harm.
+        All requests only read, so sending one twice does no harm.
         """
         for _ in range(_TRIES):
             connection = self._get_connection()
@@ -243,20 +244,20 @@ class ServerLink:
                     raise
                 if connection.overload:
                     raise UnavailableError(
-                        "", f"{quoted(self.label)} was dropped: {connection.overload}"
+                        "", f"{quoted(self.label)} was disconnected: {connection.overload}"
                     ) from error
                 connection.drop()
-                if error.code == REQUEST_TIMEOUT:  # it hangs: a new one may not, but nobody waits for that
+                if error.code == REQUEST_TIMEOUT:  # the caller has waited long enough: do not try again
                     raise UnavailableError("", f"{quoted(self.label)} does not answer in time") from error
-            except RuntimeError:  # of the SDK, whose client is closed: its connection ended between two calls
+            except RuntimeError:  # raised by the SDK if the connection ended between two calls
                 if not connection.closed:
                     raise
-        raise UnavailableError("", f"{quoted(self.label)} was lost while it was asked")
+        raise UnavailableError("", f"the connection to {quoted(self.label)} was lost during a request")
 
     def _get_connection(self) -> Connection:
-        """Return the connection that stands, or is being made. Raises `UnavailableError` once closed."""
+        """Return the current connection, or start a new one. Raises `UnavailableError` after `close`."""
         if self._closed:
-            raise UnavailableError("", f"{quoted(self.label)} is not asked any more: the link is closed")
+            raise UnavailableError("", f"the link to {quoted(self.label)} is closed")
         if self._connection is None or self._connection.closed:
             if self._connection is not None:
                 self._check_backoff(self._connection)
@@ -266,21 +267,21 @@ class ServerLink:
         return self._connection
 
     def _check_backoff(self, connection: Connection) -> None:
-        """Raise `UnavailableError` while a server that sent too much is not to be reached again."""
+        """Raise `UnavailableError` during the pause after a server sent too much."""
         if not connection.overload:
             return
         now = time.monotonic()
-        if connection not in self._closing:  # it is the first time that this one is looked at
+        if connection not in self._closing:  # the first check of this connection
             self._closing.add(connection)
             calm = now - self._not_before > _MAX_PAUSE
             self._penalty = _MIN_PAUSE if calm else min(2 * self._penalty, _MAX_PAUSE)
             self._not_before = now + self._penalty
         if now < self._not_before:
-            told = f"{quoted(self.label)} was dropped: {connection.overload}"
-            raise UnavailableError("", f"{told}; it is asked again in {self._not_before - now:.0f} s")
+            message = f"{quoted(self.label)} was disconnected: {connection.overload}"
+            raise UnavailableError("", f"{message}; next attempt in {self._not_before - now:.0f} s")
 
     def _get_client(self, client: Client) -> _Client:
-        """Return who asks over this connection. What drafts told of skills outlasts connections."""
+        """Return the skills client for a connection. A `DraftsClient` keeps its state across connections."""
         if self._client is None or self._connected_by is not client:
             self._connected_by = client
             self._client = SkillsClient(

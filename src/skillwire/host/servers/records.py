@@ -1,4 +1,4 @@
-"""Skills of a server as entries of ours: under its label, and otherwise word for word."""
+"""Turn a server's claims into records: their URIs start with its label, all else stays as listed."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,42 +12,42 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord, Trust, Withheld
 from skillwire.host.hosted_skill import SHOWN_DESCRIPTION
 from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.remote import Dialect, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import Dialect, FileClaim, SkillClaim
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted, strip_invisible
 from skillwire.sources.assemble import path_problems
 
 _MAX_FRONTMATTER = 256 * 1024
-"""Characters of JSON. A document that says as much in YAML is read by nobody."""
+"""Characters of JSON. No reader accepts as much frontmatter in YAML."""
 _MAX_SHOWN = 3
-"""Problems that a sentence names."""
+"""Problems to name in one sentence."""
 _UNDECIDED = Withheld(
-    "nobody approved it", "approve it with `skillwire approve`, and serve it with `skillwire bridge`"
+    "it is not approved", "approve it with `skillwire approve`, and serve it with `skillwire bridge`"
 )
-_SERVER_HINT = "tell whoever runs the server; `skillwire verify` shows everything that is wrong with it"
+_SERVER_HINT = "report it to the operator of the server; `skillwire verify` shows all its problems"
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRecord:
-    """A skill of a server, and the entry under which it is published here."""
+    """A claim of a server, and the record that is published for it."""
 
-    remote: RemoteSkill
+    claim: SkillClaim
     entry: SkillRecord
-    files: Mapping[str, RemoteFile]
-    """What the server calls each file, by its path. Empty for one that does not promise them all."""
+    files: Mapping[str, FileClaim]
+    """The claim of each file, by path. Empty if the server does not list sizes and digests of all files."""
 
-    def is_unchanged(self, remote: RemoteSkill, root: str) -> bool:
-        """Whether nothing would be different if it were published anew."""
+    def is_unchanged(self, claim: SkillClaim, root: str) -> bool:
+        """Whether publishing this claim below `root` would give the same record."""
         if self.entry.root != root:
             return False
-        if self.remote is remote:
+        if self.claim is claim:
             return True
-        # `==` alone takes 1 for true.
-        return self.remote == remote and json_equal(dict(self.remote.frontmatter), dict(remote.frontmatter))
+        # `==` alone considers 1 and True equal.
+        return self.claim == claim and json_equal(dict(self.claim.frontmatter), dict(claim.frontmatter))
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSkills:
-    """All skills of a server that can be published, by their URIs there, and why others cannot."""
+    """The skills of a server that can be published, by their URIs there, and problems of the others."""
 
     skills: Mapping[str, PublishedRecord]
     problems: tuple[Problem, ...]
@@ -55,13 +55,13 @@ class PublishedSkills:
 
 def publish(
     label: str,
-    skills: Iterable[RemoteSkill],
+    skills: Iterable[SkillClaim],
     known: Mapping[str, PublishedRecord],
     trust: Trust = Trust.WITHHELD,
 ) -> PublishedSkills:
-    """Return skills as they are published below `label`; those that are as they were, as the same values.
+    """Return the skills as they are published below `label`.
 
-    `known` are those of the last time, with the same `trust`.
+    `known` is the result of the last call with the same `trust`. Its values are reused for unchanged skills.
     """
     published: dict[str, PublishedRecord] = {}
     problems: list[Problem] = []
@@ -70,12 +70,12 @@ def publish(
         path = path_of(skill.uri)
         found = _published(label, path, skill, known.get(skill.uri), trust)
         if isinstance(found, PublishedRecord) and found.entry.root in taken:
-            # Another scheme, or another spelling of the same path: it is published beside the first.
-            problems.append(_elsewhere(path, skill, taken[found.entry.root]))
+            # Another scheme, or another spelling of the same path: publish it below its scheme.
+            problems.append(_published_below_scheme(path, skill, taken[found.entry.root]))
             scheme = skill.uri.partition(":")[0].lower()
             found = _published(label, [scheme, *path], skill, known.get(skill.uri), trust)
         if isinstance(found, PublishedRecord) and found.entry.root in taken:
-            found = [_nowhere(path, skill, taken[found.entry.root])]
+            found = [_left_out(path, skill, taken[found.entry.root])]
         if isinstance(found, PublishedRecord):
             taken[found.entry.root] = skill.uri
             published[skill.uri] = found
@@ -84,10 +84,11 @@ def publish(
     return PublishedSkills(published, tuple(problems))
 
 
-def hosted_record(label: str, skill: RemoteSkill) -> SkillRecord:
-    """Return the record of a skill in a host, which can use more than a bridge passes on. It is withheld.
+def hosted_record(label: str, skill: SkillClaim) -> SkillRecord:
+    """Return the record of a skill for use in a host. Its trust is withheld.
 
-    In a host, the label and the URI there are the identity (H9). So two records may have one URI here.
+    A host can use more skills than a bridge can serve. It identifies a skill by its label and its URI at the
+    server (H9), so two records may have the same URI here.
     """
     *above, _ = path_of(skill.uri)
     folders = "".join(f"{quote(each, safe='', errors='surrogatepass')}/" for each in above)
@@ -105,8 +106,8 @@ def hosted_record(label: str, skill: RemoteSkill) -> SkillRecord:
     )
 
 
-def why_not_published(label: str, skill: RemoteSkill, listed: Iterable[RemoteSkill]) -> str:
-    """Return why a bridge cannot pass on a skill that a host can use; empty if it can.
+def why_not_published(label: str, skill: SkillClaim, listed: Iterable[SkillClaim]) -> str:
+    """Return why a bridge cannot serve a skill that a host can use; empty if it can.
 
     `listed` are all skills that the server lists.
     """
@@ -115,7 +116,7 @@ def why_not_published(label: str, skill: RemoteSkill, listed: Iterable[RemoteSki
         return f"its entry follows an earlier draft, {dialect}, which has too few digests and sizes"
     every = list(listed)
     if all(each.uri != skill.uri for each in every):
-        return "the server does not list it, and a bridge passes on listed skills only"
+        return "the server does not list it, and a bridge serves listed skills only"
     alone = publish(label, [skill], {})
     if skill.uri not in alone.skills:
         return "; ".join(
@@ -133,7 +134,7 @@ def path_of(uri: str) -> list[str]:
 
 
 def finding_problems(findings: Findings) -> Iterator[Problem]:
-    """Yield what is wrong with entries that are left out, and with the list itself."""
+    """Yield problems for the findings in a server's list: of entries that are left out, and of the list."""
     for finding in findings.kept:
         yield finding_problem(finding)
     if findings.more:
@@ -153,39 +154,37 @@ def finding_problem(finding: Problem) -> Problem:
 
 
 def _published(
-    label: str, path: list[str], skill: RemoteSkill, known: PublishedRecord | None, trust: Trust
+    label: str, path: list[str], skill: SkillClaim, known: PublishedRecord | None, trust: Trust
 ) -> PublishedRecord | list[Problem]:
     shown = "/".join(path)
-    # A list without sizes promises too little to be passed on: it is as if nothing were promised.
+    # A bridge must list sizes. Without them, the skill is published as a dynamic one.
     files = {_file_path(skill, file): file for file in skill.files or () if skill.sized}
     if faults := [replace(each, hint=_SERVER_HINT) for each in path_problems(shown, files)]:
         return faults
     root = root_uri([label, *path])
     if known is not None and known.is_unchanged(skill, root):
         return known
-    if told := _why_not_json(skill):
-        return [finding_problem(server_problem(skill.uri, Rule.ENTRY_SHAPE, told))]
+    if reason := _why_not_json(skill):
+        return [finding_problem(server_problem(skill.uri, Rule.ENTRY_SHAPE, reason))]
     entry = SkillRecord(
         uri=f"{root}/{SKILL_FILE}",
         frontmatter=skill.frontmatter,
         files=_entry_files(skill, files),
         directories=tuple(sorted({folder for file in files for folder in parent_paths(file)})),
         origin=Origin(label, skill.uri, f"{shown}/{SKILL_FILE}", foreign=True),
-        shown_as=strip_invisible(
-            skill.description, SHOWN_DESCRIPTION
-        ),  # before anybody approved anything (H27)
+        shown_as=strip_invisible(skill.description, SHOWN_DESCRIPTION),  # it is shown before approval (H27)
         trust=trust,
         withheld=_UNDECIDED if trust is Trust.WITHHELD else None,
     )
     return PublishedRecord(skill, entry, files)
 
 
-def _file_path(skill: RemoteSkill, file: RemoteFile) -> str:
+def _file_path(skill: SkillClaim, file: FileClaim) -> str:
     return unquote(file.uri.removeprefix(f"{skill.root}/"))
 
 
-def _entry_files(skill: RemoteSkill, files: Mapping[str, RemoteFile]) -> tuple[SkillFile | LiveFile, ...]:
-    """Return the files, with types that their names suggest: nothing is read to find out (H11)."""
+def _entry_files(skill: SkillClaim, files: Mapping[str, FileClaim]) -> tuple[SkillFile | LiveFile, ...]:
+    """Return the files, with MIME types guessed from their names: no content is fetched for that (H11)."""
     if not skill.sized:
         return (LiveFile(SKILL_FILE, MARKDOWN),)
     return tuple(
@@ -194,33 +193,33 @@ def _entry_files(skill: RemoteSkill, files: Mapping[str, RemoteFile]) -> tuple[S
     )
 
 
-def _why_not_json(skill: RemoteSkill) -> str:
-    """Return why a frontmatter cannot be passed on: what no JSON can hold would break every list (H26)."""
+def _why_not_json(skill: SkillClaim) -> str:
+    """Return why a frontmatter cannot be served as JSON; empty if it can. It would break every list (H26)."""
     try:
-        spoken = json.dumps(skill.frontmatter, ensure_ascii=False, allow_nan=False)
-        spoken.encode()
+        encoded = json.dumps(skill.frontmatter, ensure_ascii=False, allow_nan=False)
+        encoded.encode()
     except (ValueError, RecursionError):
-        return "its frontmatter holds what JSON cannot say: half a character, no number, or no end of depth"
-    if len(spoken) > _MAX_FRONTMATTER:
-        return f"its frontmatter has {len(spoken):,} characters; the limit is {_MAX_FRONTMATTER:,}"
+        return "its frontmatter is not valid JSON: a lone surrogate, NaN or infinity, or nested too deeply"
+    if len(encoded) > _MAX_FRONTMATTER:
+        return f"its frontmatter has {len(encoded):,} characters; the limit is {_MAX_FRONTMATTER:,}"
     return ""
 
 
-def _elsewhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
+def _published_below_scheme(path: list[str], skill: SkillClaim, other: str) -> Problem:
     return Problem(
         escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,
         Severity.WARNING,
-        f"{quoted(skill.uri)} has the path of {quoted(other)}, so it is published with its scheme before it",
-        hint="nothing to do; whoever runs the server can give the two different paths",
+        f"{quoted(skill.uri)} has the same path as {quoted(other)}, so it is published below its scheme",
+        hint="nothing to do; the operator of the server can give the two different paths",
     )
 
 
-def _nowhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
+def _left_out(path: list[str], skill: SkillClaim, other: str) -> Problem:
     return Problem(
         escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,
         Severity.ERROR,
-        f"{quoted(skill.uri)} cannot be told from {quoted(other)}, so it is left out",
-        hint="whoever runs the server can give the two different paths",
+        f"{quoted(skill.uri)} has the same path as {quoted(other)}, so it is left out",
+        hint="the operator of the server can give the two different paths",
     )

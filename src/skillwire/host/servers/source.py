@@ -1,4 +1,4 @@
-"""A server as a source: its skills under its label, each file compared with what was promised of it."""
+"""A server as a source: its skills below its label, with every file verified against the list."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -28,31 +28,31 @@ from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import PublishedRecord, finding_problems, publish
 from skillwire.protocol.findings import Findings
 from skillwire.protocol.messages import EXTENSION, SKILLS_LIST
-from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.protocol.remote import FileClaim, SkillClaim
 from skillwire.protocol.verify import file_faults, frontmatter_faults
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
 
 POLL_SECONDS = 60.0
-"""How often a server is asked that says nothing. One that takes long to answer is asked less often."""
+"""Seconds between two polls of a server that sends no notifications. Slow servers are polled less often."""
 _START_SECONDS = 15.0
-"""How long the start of a service waits for the first answer. It goes on without, and serves it later."""
+"""Seconds that a starting service waits for the first list. After that, the skills are served later."""
 _MIN_PAUSE, _MAX_PAUSE = 0.1, 30.0
-"""Seconds between two looks at a server that goes on and on about changes."""
+"""Seconds between two scans of a server that sends notifications without end."""
 
 
 class FileCache(Protocol):
-    """Keeps files of servers under the label of the server. It is asked in a thread: disks may be slow."""
+    """A cache for files of servers, by the label of the server. It is called in threads."""
 
-    def get(self, label: str, file: RemoteFile) -> bytes | None:
-        """Return a file that is as promised, if it is there (H24)."""
+    def get(self, label: str, file: FileClaim) -> bytes | None:
+        """Return the cached bytes if they match the claim; None otherwise (H24)."""
         ...
 
-    def put(self, label: str, file: RemoteFile, content: bytes) -> object: ...
+    def put(self, label: str, file: FileClaim, content: bytes) -> object: ...
 
 
 class ServerSource(Source):
-    """The skills of another MCP server. Only the list is fetched until a file is read (H11)."""
+    """The skills of another MCP server. Files are fetched when they are read (H11)."""
 
     def __init__(
         self,
@@ -63,17 +63,18 @@ class ServerSource(Source):
         every: float = POLL_SECONDS,
         trusted: bool = False,
     ) -> None:
-        """With `live`, a server that does not answer in time is served later.
+        """With `live`, a start does not wait for a slow server; its skills are served later.
 
-        With `trusted`, its skills are offered to models and people without approval. Otherwise they are
-        withheld: hosts that ask their user get them, and `skillwire bridge` offers what a person approved.
+        `every` is the number of seconds between two polls. With `trusted`, its skills are offered to models
+        and people without approval. Otherwise they are withheld: hosts that ask their user get them, and
+        `skillwire bridge` offers what the user approved.
         """
         transport = ServerLink(server) if isinstance(server, Target) else server
         self.label = transport.label
         self._transport, self._cache = transport, cache
         self._live, self._every = live, every
         self._trust = Trust.OWN if trusted else Trust.WITHHELD
-        self._skills: dict[str, RemoteSkill] = {}
+        self._skills: dict[str, SkillClaim] = {}
         self._findings: list[Problem] = []
         self._list_problems: list[Problem] = []
         self._published: dict[str, PublishedRecord] = {}
@@ -86,18 +87,18 @@ class ServerSource(Source):
 
     @property
     def transport(self) -> SkillsTransport:
-        """Whoever asks the server. What it returns was compared with nothing."""
+        """The connection to the server. What it returns is not verified."""
         return self._transport
 
     @property
     def failure(self) -> SourceError | None:
-        """Why the server told nothing when it was last asked for everything."""
+        """Why the last listing failed; None if it did not."""
         return self._failure
 
-    def claim(self, entry: SkillRecord) -> RemoteSkill | None:
-        """Return an entry of this source as the server lists it: what approvals are bound to."""
+    def claim(self, entry: SkillRecord) -> SkillClaim | None:
+        """Return what the server claims about a record of this source. Approvals are bound to that."""
         published = self._published.get(entry.origin.location)
-        return None if published is None else published.remote
+        return None if published is None else published.claim
 
     async def prepare(self) -> None:
         if not self._prepared:
@@ -120,22 +121,20 @@ class ServerSource(Source):
         if where == EVERYWHERE:
             return await self.scan()
         if isinstance(self._failure, SourceUnavailableError) and self._followed:
-            raise self._failure  # whoever follows it says when it is back
+            raise self._failure  # `changes` yields when the server is back
         for uri in where:
             await self._refresh_skill(uri)
         return self._scan()
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        if (
-            watch_filter is not None
-        ):  # whoever wants the skills to stay as they are does not ask for newer ones
+        if watch_filter is not None:  # the caller does not want newer skills
             return
         self._followed = True
         try:
-            async with aclosing(self._transport.wait_for_changes(self._every)) as news:
-                async for _ in news:
+            async with aclosing(self._transport.wait_for_changes(self._every)) as notifications:
+                async for _ in notifications:
                     begin = time.monotonic()
-                    await self._refresh()  # here, where nobody else has to wait for the answer
+                    await self._refresh()  # here, where no reader has to wait for the answer
                     yield EVERYWHERE
                     took = time.monotonic() - begin
                     await anyio.sleep(min(max(3 * took, _MIN_PAUSE), _MAX_PAUSE))
@@ -145,37 +144,37 @@ class ServerSource(Source):
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         published = self._published.get(entry.origin.location)
         if published is None:
-            raise SourceError(f"{quote_if_needed(entry.origin.path)} is gone")
+            raise SourceError(f"{quote_if_needed(entry.origin.path)} does not exist any more")
         if isinstance(file, LiveFile):
             content = await self._fetch(entry.origin.location)
         else:
-            remote = published.files.get(file.path)
-            if remote is None or remote.digest != file.digest:
+            claim = published.files.get(file.path)
+            if claim is None or claim.digest != file.digest:
                 raise SourceError(
-                    f"{quote_if_needed(entry.origin.path)}: there is no such file {quoted(file.path)} now"
+                    f"{quote_if_needed(entry.origin.path)}: {quoted(file.path)} has changed or was removed"
                 )
-            content = await self._verified(remote)
+            content = await self._verified(claim)
         if file.path == SKILL_FILE:
-            for fault in frontmatter_faults(published.remote, content):
+            for fault in frontmatter_faults(published.claim, content):
                 raise self._refused(fault)
         return content
 
-    async def _verified(self, file: RemoteFile) -> bytes:
-        """Return a file that is as listed, from the cache or from the server (H13, H15)."""
-        if (kept := await self._read_cache(file)) is not None:
-            return kept
+    async def _verified(self, file: FileClaim) -> bytes:
+        """Return the bytes of a file, verified, from the cache or from the server (H13, H15)."""
+        if (cached := await self._read_cache(file)) is not None:
+            return cached
         content = await self._fetch(file.uri, file.size)
         for fault in file_faults(file, content):
             raise self._refused(fault)
         if self._cache is not None:
-            with suppress(StateError):  # then it is fetched again
+            with suppress(StateError):  # it is fetched again next time
                 await run_sync(self._cache.put, self.label, file, content)
         return content
 
-    async def _read_cache(self, file: RemoteFile) -> bytes | None:
+    async def _read_cache(self, file: FileClaim) -> bytes | None:
         if self._cache is None:
             return None
-        with suppress(StateError):  # then it is fetched
+        with suppress(StateError):  # the caller fetches it
             return await run_sync(self._cache.get, self.label, file)
         return None
 
@@ -192,7 +191,7 @@ class ServerSource(Source):
             raise SourceError(str(refusal(uri, error))) from error
 
     async def _refresh(self) -> None:
-        """Ask for everything; what was answered, or why nothing was, shows with the next look."""
+        """List all skills. The result, or the failure, shows in the next scan."""
         try:
             listing = await self._transport.list()
         except UnavailableError as error:
@@ -211,7 +210,7 @@ class ServerSource(Source):
         self._fresh = True
 
     async def _refresh_skill(self, uri: str) -> None:
-        """Ask for one skill: the answer, or its absence, takes the place of what was known (H15)."""
+        """Fetch one skill again, and replace or remove it (H15)."""
         self._findings = [each for each in self._findings if each.path != uri]
         try:
             self._skills[uri] = await self._transport.get(uri)
@@ -224,7 +223,7 @@ class ServerSource(Source):
         except MCPError as error:
             if error.code != INVALID_PARAMS:
                 raise SourceError(str(refusal(uri, error))) from error
-            self._skills.pop(uri, None)  # it serves no such skill
+            self._skills.pop(uri, None)  # the server does not have it any more
 
     def _scan(self) -> Scan:
         publication = publish(self.label, self._skills.values(), self._published, self._trust)
@@ -238,11 +237,11 @@ class ServerSource(Source):
 
     def _refused(self, fault: Problem) -> UntrustedContentError:
         return UntrustedContentError(
-            f"{quoted(self.label)} does not keep what it listed: "
+            f"{quoted(self.label)} sent something other than what it listed: "
             f"{escape_invisible(str(fault), 400)} ({fault.rule})"
         )
 
 
 def _undeclared() -> Problem:
-    message = f"the server does not declare the extension `{EXTENSION}`, so it is asked for no skills"
-    return Problem(".", Rule.SERVER_LIST, Severity.WARNING, message, hint="leave it out, or upgrade it")
+    message = f"the server does not declare the extension `{EXTENSION}`, so no skills are requested from it"
+    return Problem(".", Rule.SERVER_LIST, Severity.WARNING, message, hint="remove the server, or upgrade it")

@@ -1,1 +1,1 @@
-"""One conversation with a model: what it is given, what it may read, and the tools for that."""
+"""One conversation with a model: loaded skills, verified reads, and the tools for the model."""

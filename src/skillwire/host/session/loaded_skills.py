@@ -29,24 +29,24 @@ from skillwire.host.places import Places
 from skillwire.host.registry import Registry
 from skillwire.host.session.model_text import file_text, list_text, shown_text
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.verify import delivery_faults, frontmatter_faults
 from skillwire.safe_text import quoted
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Bytes that were verified as far as anything promises them."""
+    """The bytes of a file or resource. They are verified if a digest is listed for them."""
 
     label: str
     uri: str
     content: bytes
     text: str
-    """For the model, as the result of a tool: it says from whom it is (H20)."""
+    """The content for the model, in a frame that names its origin (H20)."""
 
 
 class NotLoadedError(RequestError):
-    """Files of a skill are read while it is acted on, and at no other time (H14)."""
+    """A file was requested of a skill that is not loaded (H14)."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the skill {quoted(name)} is not loaded; load it first, with `read_skill`")
@@ -54,19 +54,19 @@ class NotLoadedError(RequestError):
 
 @dataclass(slots=True)
 class LoadedSkill:
-    """A skill that the host acts on."""
+    """A skill in the context of the model."""
 
     skill: HostedSkill
-    """As it was loaded. Its files are read as this entry lists them, whatever the server lists by now."""
+    """The version that was loaded. Reads are verified against it, whatever the server lists now."""
     retrieved: int = 0
-    """Bytes that were read of it, where no entry says how many there are (H8)."""
+    """Bytes read so far of files without a listed size (H8)."""
     changed: str = ""
-    """What is different on its server now. Nothing is read then, until it was approved and loaded again."""
+    """How it has changed on its server. If set, reads are refused until it is approved and loaded again."""
 
 
 @dataclass(slots=True)
 class LoadedSkills:
-    """From the moment a `SKILL.md` is given to the model until somebody says that it left the context."""
+    """The skills in the context of the model, from `begin` to `end`."""
 
     loaded: dict[Identity, LoadedSkill] = field(default_factory=dict[Identity, LoadedSkill])
 
@@ -74,19 +74,19 @@ class LoadedSkills:
         self.loaded[loaded.skill.identity] = loaded
 
     def named(self, name: str, registry: Registry) -> LoadedSkill:
-        """Return what is held by that name, also if no list has it any more. Raises `NotLoadedError`.
+        """Return the loaded skill with this name, even if it is not listed any more. Raises `NotLoadedError`.
 
-        It means what it means in the registry, so that no skill is taken for another of that name (H10).
+        Names resolve as in the registry, so that no skill is mistaken for another of the same name (H10).
         """
         try:
             known = registry.resolve(name).identity
-        except RequestError:  # what was loaded may not be listed any more
-            known = self._own_name(name)
+        except RequestError:  # a loaded skill may not be listed any more
+            known = self._resolve_loaded(name)
         if known not in self.loaded:
             raise NotLoadedError(name)
         return self.loaded[known]
 
-    def _own_name(self, name: str) -> Identity:
+    def _resolve_loaded(self, name: str) -> Identity:
         try:
             return Registry(each.skill for each in self.loaded.values()).resolve(name).identity
         except RequestError as error:
@@ -96,40 +96,40 @@ class LoadedSkills:
         del self.loaded[loaded.skill.identity]
 
     def foreign(self) -> tuple[HostedSkill, ...]:
-        """Return the skills of servers, changed ones too: they are still in the context."""
+        """Return the loaded skills of servers, including changed ones: they are still in the context."""
         return tuple(each.skill for each in self.loaded.values() if not each.skill.local)
 
     @property
     def changed(self) -> bool:
-        """Whether one of them is another on its server now."""
+        """Whether any loaded skill has changed on its server."""
         return any(each.changed for each in self.loaded.values())
 
     def around(self, label: str, uri: str) -> LoadedSkill | None:
-        """Return the skill of that server in whose folder a URI is, however spelled: the innermost."""
-        place = canonical_uri(uri)
+        """Return the innermost loaded skill of a server whose folder contains a URI, in any spelling."""
+        key = canonical_uri(uri)
         own = (each for each in self.loaded.values() if each.skill.label == label)
-        inside = (each for each in own if place.startswith(f"{canonical_uri(each.skill.root)}/"))
+        inside = (each for each in own if key.startswith(f"{canonical_uri(each.skill.root)}/"))
         return max(inside, key=lambda each: len(each.skill.root), default=None)
 
 
 class LoadedFiles:
-    """Reads for one session."""
+    """Reads files of loaded skills, for one session."""
 
     def __init__(self, places: Places, consent: Consent) -> None:
         self._places, self._consent = places, consent
 
     async def document(self, loaded: LoadedSkill) -> bytes:
-        """Return the `SKILL.md`, having compared it with its entry, field by field (H13)."""
+        """Return the `SKILL.md` after comparing its frontmatter with the claim, field by field (H13)."""
         skill = loaded.skill
         main = skill.main
         content = await (self._live(loaded, skill.uri) if main is None else self._verified(loaded, main))
-        # An own record was read from these very bytes. A server's entry may say something else.
+        # The record of an own skill was made from these bytes. A server's claim may differ from them.
         faults = [] if skill.claim is None else list(frontmatter_faults(skill.claim, content))
         if not is_text(content):
             faults.append(server_problem(skill.uri, Rule.READ_SHAPE, "it is not text"))
         if faults:
             raise await self._failure(loaded, VerificationError(skill.origin, *faults))
-        await self.must_be_approved(loaded)  # it may have been taken back meanwhile
+        await self.must_be_approved(loaded)  # it may have been revoked meanwhile
         return content
 
     async def read(self, loaded: LoadedSkill, path: str) -> Reading:
@@ -139,13 +139,13 @@ class LoadedFiles:
         except HostError:
             if not loaded.skill.local:
                 raise
-        await self._look_again(loaded)  # the person may change own files at any time
+        await self._refresh(loaded)  # the user may change own files at any time
         return await self._read(loaded, path)
 
     async def list(self, loaded: LoadedSkill, path: str) -> str:
-        """Return the files below a folder, for the model. No folder of the server adds to the entry (H16)."""
+        """Return the files below a folder, for the model. Directory reads never add listed files (H16)."""
         if loaded.skill.local:
-            await self._look_again(loaded)
+            await self._refresh(loaded)
         await self.must_be_approved(loaded)
         skill = loaded.skill
         with translated_errors(skill.origin, skill.uri):
@@ -161,7 +161,7 @@ class LoadedFiles:
         return list_text(skill, path, "\n".join(shown))
 
     def is_folder(self, loaded: LoadedSkill, path: str) -> bool:
-        """Whether a path means a folder of the skill, as far as one can tell without asking."""
+        """Whether a path is a folder of the skill, as far as known without a request."""
         skill = loaded.skill
         if path in {"", ".", "./"} or path.endswith("/"):
             return True
@@ -171,13 +171,13 @@ class LoadedFiles:
             return listed_file(skill, path) is None and bool(files_below(skill, path))
 
     async def must_be_approved(self, loaded: LoadedSkill) -> None:
-        """Raise `NotApprovedError` if nothing may be read of it any more (H15)."""
+        """Raise `NotApprovedError` if the skill may not be read any more (H15)."""
         if loaded.skill.local:
             return
         if loaded.changed:
             raise ChangedError(loaded.skill, loaded.changed)
         if not await self._consent.is_approved(loaded.skill):
-            message = f"the approval of the skill {loaded.skill.quoted} does not hold any more"
+            message = f"the skill {loaded.skill.quoted} is not approved any more"
             raise NotApprovedError(loaded.skill.origin, message)
 
     async def _read(self, loaded: LoadedSkill, path: str) -> Reading:
@@ -189,18 +189,18 @@ class LoadedFiles:
                 content = await self._live(loaded, uri)
             elif (file := listed_file(skill, path)) is not None:
                 uri, content = file.uri, await self._verified(loaded, file)
-            else:  # whatever the server has there now, it is no file of the skill
+            else:  # whatever the server has there now, it is not a file of the loaded version
                 raise VerificationError(skill.origin, unlisted_finding(skill, path))
         await self.must_be_approved(loaded)
         return Reading(
             skill.label, uri, content, file_text(skill, display_path(skill, uri), shown_text(content))
         )
 
-    async def _look_again(self, loaded: LoadedSkill) -> None:
+    async def _refresh(self, loaded: LoadedSkill) -> None:
         loaded.skill, loaded.changed = await self._places.lookup(*loaded.skill.identity), ""
 
-    async def _verified(self, loaded: LoadedSkill, file: RemoteFile) -> bytes:
-        """Return the bytes that the held entry promises (H15)."""
+    async def _verified(self, loaded: LoadedSkill, file: FileClaim) -> bytes:
+        """Return the bytes of a file, verified against the loaded version (H15)."""
         try:
             content = await self._places.content(loaded.skill, file)
         except (VerificationError, UnavailableError) as error:
@@ -208,7 +208,7 @@ class LoadedFiles:
         return content if file.size is not None else self._counted(loaded, file.uri, content)
 
     async def _live(self, loaded: LoadedSkill, uri: str) -> bytes:
-        """Return bytes that nobody promised, but for the document of some drafts."""
+        """Return bytes without a listed digest. Some drafts have one for the `SKILL.md`, which is checked."""
         skill = loaded.skill
         with translated_errors(skill.origin, uri):
             content = await self._places.place(skill.label).read(uri)
@@ -218,15 +218,15 @@ class LoadedFiles:
         return self._counted(loaded, uri, content)
 
     def _counted(self, loaded: LoadedSkill, uri: str, content: bytes) -> bytes:
-        """Return what came, as long as it is not too much in all (H8)."""
+        """Return the content. Raises `VerificationError` if the skill exceeds the limit of bytes (H8)."""
         loaded.retrieved += len(content)
         if loaded.retrieved > (limit := self._places.limits.bytes):
-            message = f"more than {limit:,} bytes were read of this skill"
+            message = f"more than {limit:,} bytes were read from this skill"
             raise VerificationError(loaded.skill.origin, server_problem(uri, Rule.READ_BUDGET, message))
         return content
 
     async def _failure(self, loaded: LoadedSkill, error: HostError) -> HostError:
-        """Ask for the entry as it is now, and return what a failed read means: most often, a change (H15)."""
+        """Look up the skill again, and return `ChangedError` if it has changed, else `error` (H15)."""
         try:
             fresh = await self._places.lookup(*loaded.skill.identity)
         except HostError:

@@ -1,4 +1,4 @@
-"""One conversation with a model: which skills it was given, and what of them it may read."""
+"""A session: load skills into one conversation with a model, and read their files."""
 
 import anyio
 
@@ -28,23 +28,23 @@ class Session:
 
     @property
     def acting(self) -> tuple[HostedSkill, ...]:
-        """The skills that are in the model's context, each as it was loaded (H14)."""
+        """The skills in the context of the model, each in the version that was loaded (H14)."""
         return tuple(each.skill for each in self._loaded_skills.loaded.values())
 
     def catalog_prompt(self, tokens: int = DEFAULT_TOKENS) -> str:
-        """Return the list of skills for the model, in about so many tokens (H27)."""
+        """Return the list of skills for the model, in about `tokens` tokens (H27)."""
         return catalog_prompt(self._places.registry, tokens)
 
     def tools(self, *, resources: bool = False) -> tuple[AgentTool, ...]:
-        """Return the tools for the model; with `resources`, one that reads any resource of a server."""
+        """Return the tools for the model; with `resources`, also one that reads any resource of a server."""
         return session_tools(self, resources=resources)
 
     # Loading
 
     async def load(self, name: str) -> Reading:
-        """Give a skill to the model: ask, read, verify, hold its entry (H13, H14). Raises `SkillwireError`.
+        """Load a skill: get approval, read and verify its `SKILL.md` (H13, H14). Raises `SkillwireError`.
 
-        A skill that changed since it was listed is a new question, asked once.
+        If the skill has changed since it was listed, the user is asked again, once.
         """
         skill = await self._find(name)
         async with self._loading:
@@ -54,7 +54,7 @@ class Session:
                 return await self._load(self._places.registry.skill(skill.identity))
 
     async def load_for_model(self, name: str) -> Reading:
-        """Load a skill because the model asks for it. Its author may have kept it for people."""
+        """Load a skill that the model requested. Raises `NotApprovedError` if only users may load it."""
         skill = await self._find(name)
         if not is_for_models(skill):
             message = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
@@ -62,13 +62,13 @@ class Session:
         return await self.load(skill.handle)
 
     async def _find(self, name: str) -> HostedSkill:
-        """Return the skill that is meant. An address that no list has is asked for as any other is (H22)."""
-        if (beside := await self._places.unlisted_identity(name)) is not None:
-            await self._check_foreign_read(*beside)
+        """Return the skill with this name. The lookup of an unlisted URI may need approval (H22)."""
+        if (unlisted := await self._places.unlisted_identity(name)) is not None:
+            await self._check_foreign_read(*unlisted)
         return await self._places.find(name)
 
     def release(self, name: str) -> None:
-        """Stop acting on a skill. Call it when no copy of its `SKILL.md` is in the context, not before."""
+        """Unload a skill. Call it only when no copy of its `SKILL.md` is left in the context."""
         self._loaded_skills.end(self._get_loaded(name))
 
     async def _load(self, skill: HostedSkill) -> Reading:
@@ -77,7 +77,7 @@ class Session:
             raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
         fresh = self._places.registry.get(skill.identity)
         if fresh is not None and needs_new_approval(skill, fresh):
-            # It became another while the person was thinking.
+            # It changed while the user was deciding.
             raise ChangedError(skill, str(Changes.between(skill, fresh)))
         loaded = LoadedSkill(skill)
         content = await self._files.document(loaded)
@@ -87,7 +87,7 @@ class Session:
     # Reading
 
     async def read_file(self, name: str, path: str) -> Reading:
-        """Return a file of a skill that is loaded, by its path there (H14, H19). Raises `SkillwireError`."""
+        """Return a file of a loaded skill by its path or URI (H14, H19). Raises `SkillwireError`."""
         return await self._files.read(self._get_loaded(name), path)
 
     async def list_files(self, name: str, path: str = "") -> str:
@@ -95,16 +95,16 @@ class Session:
         return await self._files.list(self._get_loaded(name), path)
 
     async def read_for_model(self, name: str, path: str) -> str:
-        """Return a file as the model is given it, or the list of files in a folder."""
+        """Return a file, or the list of files in a folder, as text for the model."""
         if self._files.is_folder(self._get_loaded(name), path):
             return await self.list_files(name, path)
         return (await self.read_file(name, path)).text
 
     async def read_resource(self, server: str, uri: str) -> Reading:
-        """Return a resource of a server. That is never a load, whatever it is (H12). Raises `SkillwireError`.
+        """Return a resource of a server. This never loads a skill (H12). Raises `SkillwireError`.
 
-        A file of a loaded skill is read as such. While skills of other servers are acted on, a person is
-        asked each time, because they may be behind it (H22).
+        A file of a loaded skill is verified as such. While skills of other servers are loaded, the user is
+        asked each time, because one of them may have caused the read (H22).
         """
         place = await self._check_foreign_read(server, uri)
         origin = place.origin
@@ -119,37 +119,40 @@ class Session:
         return Reading(server, uri, content, text)
 
     async def _check_foreign_read(self, server: str, uri: str) -> Place:
-        """Return whom to ask, unless a skill of another server may be behind it, and the person says no."""
+        """Return the place to read from. If skills of other servers are loaded, ask the user first (H22).
+
+        Raises `NotApprovedError` if the user says no.
+        """
         place = self._places.place(server)
         others = tuple(each for each in self._loaded_skills.foreign() if each.label != server)
         if others and not await self._consent.ask_foreign_read(others, server, uri):
-            whose = ", ".join(dict.fromkeys(each.origin for each in others))
-            message = f"the user did not approve this read, which a skill of {whose} may have caused"
+            origins = ", ".join(dict.fromkeys(each.origin for each in others))
+            message = f"the user did not approve this read, which a skill of {origins} may have caused"
             raise NotApprovedError(place.origin, message)
         return place
 
-    # LoadedSkills
+    # Permissions
 
     async def may_execute(self, what: str) -> bool:
-        """Whether code may run now. While a server's skill is acted on, a person is asked (H21)."""
+        """Whether the code `what` may run. While a server's skill is loaded, the user is asked (H21)."""
         acting = self._loaded_skills.foreign()
         return not acting or await self._consent.ask_to_execute(
             what, acting, changed=self._loaded_skills.changed
         )
 
     async def allowed_tools(self, name: str) -> frozenset[str]:
-        """Return the tools that a loaded skill may use without a question: of a server's, what was granted.
+        """Return the tools that a loaded skill may use without asking. A server's skill needs a grant.
 
-        Nothing else in a frontmatter has an effect, and nothing at all in that of a nested skill (H18, H21).
+        No other frontmatter field has an effect. The frontmatter of a nested skill has none (H18, H21).
         """
         loaded = self._get_loaded(name)
         await self._files.must_be_approved(loaded)
         return await self._places.granted(loaded.skill)
 
-    # What others notice
+    # Called by the host
 
     def on_registry_change(self, registry: Registry) -> None:
-        """Take note of fresh entries: what is another now needs to be approved again (H15)."""
+        """Mark loaded skills that have changed. They need to be approved again (H15)."""
         for identity, loaded in self._loaded_skills.loaded.items():
             fresh = registry.get(identity)
             if fresh is not None and needs_new_approval(loaded.skill, fresh):
@@ -157,7 +160,7 @@ class Session:
         self._consent.on_registry_change(registry)
 
     def withdraw(self, identity: Identity) -> None:
-        """Forget that a person approved a skill."""
+        """Drop the session's approval of a skill."""
         self._consent.withdraw(identity)
 
     def _get_loaded(self, name: str) -> LoadedSkill:

@@ -1,4 +1,4 @@
-"""Tools for a model: the record any framework can use, and the tools of a session."""
+"""Tools for a model: a framework-neutral tool type, and the tools of a session."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 _TYPES: Mapping[object, type] = {"string": str, "integer": int, "boolean": bool}
-"""The types that a parameter may have, and what they are once they came from JSON."""
+"""The JSON types that a parameter may have, and their Python types."""
 _Run: TypeAlias = Callable[..., Awaitable[str]]
 
 
@@ -21,7 +21,7 @@ _Run: TypeAlias = Callable[..., Awaitable[str]]
 class AgentTool:
     """A tool for a model: name, description, schema, and the function to call.
 
-    Every parameter is required and no other is taken, because some models are offered nothing else.
+    Every parameter is required, and no others are accepted, because some model APIs allow nothing else.
     """
 
     name: str
@@ -48,26 +48,28 @@ class AgentTool:
             )
 
     async def invoke(self, arguments: object) -> str:
-        """Check what a model wrote, then call. Raises `BadParamsError`, and what `call` raises."""
+        """Validate the arguments of a model, then call. Raises `BadParamsError`, and what `call` raises."""
         return await self.call(self.validate_arguments(arguments))
 
     def validate_arguments(self, arguments: object) -> Mapping[str, Json]:
-        """Return the arguments if they fit the schema. Raises `BadParamsError`, which says what to write."""
+        """Return the arguments if they fit the schema. Raises `BadParamsError` with advice for the model."""
         if not isinstance(arguments, dict):
             raise BadParamsError(f"the arguments of {quoted(self.name)} are not an object; {self._expected}")
-        given = cast("dict[str, Json]", arguments)
-        for name in given:
+        values = cast("dict[str, Json]", arguments)
+        for name in values:
             if name not in self._properties:
                 raise BadParamsError(f"{quoted(self.name)} has no parameter {quoted(name)}; {self._expected}")
         for name, schema in self._properties.items():
             kind = cast("Mapping[str, Json]", schema)["type"]
-            if name not in given:
+            if name not in values:
                 raise BadParamsError(
                     f"{quoted(self.name)} needs the parameter {quoted(name)}; {self._expected}"
                 )
-            if type(given[name]) is not _TYPES[kind]:
-                raise BadParamsError(f"the parameter {quoted(name)} of {quoted(self.name)} is no {kind}")
-        return given
+            if type(values[name]) is not _TYPES[kind]:
+                raise BadParamsError(
+                    f"the parameter {quoted(name)} of {quoted(self.name)} is not of type {kind}"
+                )
+        return values
 
     @property
     def _properties(self) -> Mapping[str, Json]:
@@ -79,7 +81,7 @@ class AgentTool:
 
 
 def session_tools(session: "Session", *, resources: bool) -> tuple[AgentTool, ...]:
-    """Return the tools. None of them raises for what a model or a server did: the answer tells it."""
+    """Return the tools of a session. They return errors as text for the model instead of raising."""
 
     async def read_skill(name: str) -> str:
         return (await session.load_for_model(name)).text

@@ -14,14 +14,14 @@ from skillwire.core.record import Digest
 from skillwire.errors import StateError
 from skillwire.host.store.database import Database, decode_uri, encode_uri
 from skillwire.host.store.labels import Labels
-from skillwire.protocol.remote import Dialect, ListedSkill, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import Dialect, FileClaim, ListedSkill, SkillClaim
 from skillwire.safe_text import quoted
 
 
 def content_key(skill: ListedSkill) -> str | None:
-    """Return one text for the set of (uri, digest): equal for equal sets, in whatever order (H17).
+    """Return a hash of the set of (URI, digest) of all files, in any order (H17).
 
-    None for a skill whose files are not all known: there is nothing that an approval could be bound to.
+    None for a skill without listed files: no approval can be bound to it.
     """
     if skill.files is None or skill.main is None:
         return None
@@ -29,37 +29,37 @@ def content_key(skill: ListedSkill) -> str | None:
     return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
 
-def entry_to_json(skill: RemoteSkill) -> str:
-    """Return the entry as JSON, for later."""
+def entry_to_json(skill: SkillClaim) -> str:
+    """Return a claim as JSON, to be stored."""
     files = [[file.uri, file.digest.text, file.size] for file in skill.files or ()]
     entry = {"uri": skill.uri, "frontmatter": skill.frontmatter, "files": files, "dialect": skill.dialect}
     return json.dumps(entry)
 
 
-def entry_from_json(text: str) -> RemoteSkill | None:
-    """Return the entry that was written, or None if it is damaged."""
+def entry_from_json(text: str) -> SkillClaim | None:
+    """Return the claim that `entry_to_json` wrote; None if it is damaged."""
     try:
         value: Any = json.loads(text)
-        files = tuple(RemoteFile(uri, Digest(digest), size) for uri, digest, size in value["files"])
-        return RemoteSkill(value["uri"], dict(value["frontmatter"]), files, Dialect(value["dialect"]))
+        files = tuple(FileClaim(uri, Digest(digest), size) for uri, digest, size in value["files"])
+        return SkillClaim(value["uri"], dict(value["frontmatter"]), files, Dialect(value["dialect"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
 class ApprovalStatus(StrEnum):
-    """How a skill stands with the person."""
+    """Whether the user approved a skill."""
 
     UNKNOWN = "unknown"
-    """They were never asked, or never said yes."""
+    """It was never approved."""
     APPROVED = "approved"
     CHANGED = "changed"
-    """They approved other files. Going back to those does not bring the approval back (H15)."""
+    """Other files were approved. Going back to those files does not restore the approval (H15)."""
     REVOKED = "revoked"
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A skill that was approved at some time."""
+    """A stored approval. It may have ended since."""
 
     label: str
     uri: str
@@ -67,58 +67,60 @@ class Approval:
     when: datetime
     """When it was approved."""
     tools: tuple[str, ...]
-    """What the person lets it use without asking (H21)."""
+    """The tools that the user granted (H21)."""
 
 
 class CannotStoreError(StateError):
-    """This cannot be remembered. It may still hold for as long as the process runs."""
+    """An approval or a grant cannot be stored. It may still hold for a session."""
 
 
 class Approvals:
-    """Approvals by label and URI, each bound to the set of (uri, digest)."""
+    """Stored approvals by label and URI, each bound to the set of (URI, digest)."""
 
     def __init__(self, database: Database, labels: Labels) -> None:
         self._database = database
         self._labels = labels
 
-    def approval_status(self, label: str, skill: RemoteSkill) -> ApprovalStatus:
-        """Return how a skill stands, as its server lists it now.
+    def approval_status(self, label: str, skill: SkillClaim) -> ApprovalStatus:
+        """Return the approval status of a skill as its server lists it now.
 
-        If it was approved with other files, that is written down: it needs a new approval (H15, H17).
+        If other files were approved, the approval is marked as changed: a new one is needed (H15, H17).
         """
         content = content_key(skill)
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label):
                 return ApprovalStatus.UNKNOWN
-            found = _standing(connection, label, skill.uri, content)
+            found = _stored_status(connection, label, skill.uri, content)
         if found is not ApprovalStatus.CHANGED:
             return found
         with self._database.writing() as connection:
             if not self._labels.is_still_bound(connection, label):
                 return ApprovalStatus.UNKNOWN
-            found = _standing(connection, label, skill.uri, content)  # it may have been approved meanwhile
+            found = _stored_status(
+                connection, label, skill.uri, content
+            )  # it may have been approved meanwhile
             if found is ApprovalStatus.CHANGED:
                 _mark_revoked(connection, label, skill.uri, ApprovalStatus.CHANGED)
             return found
 
-    def approve(self, label: str, skill: RemoteSkill) -> None:
-        """Remember that a person approved these very files. Once this returns, not even a crash undoes it.
+    def approve(self, label: str, skill: SkillClaim) -> None:
+        """Store an approval of exactly these files. When this returns, it survives a crash.
 
-        Raises `CannotStoreError` for a skill whose files are not all known (H17), and `StateError`.
+        Raises `CannotStoreError` for a skill without listed files (H17), and `StateError`.
         """
         content = content_key(skill)
         if content is None:
-            message = f"the approval of {quoted(skill.uri)} from {quoted(label)} cannot be kept"
+            message = f"the approval of {quoted(skill.uri)} from {quoted(label)} cannot be stored"
             raise CannotStoreError(
                 f"{message}: not all its files have digests", hint="approve it each time you use it"
             )
         key = label, encode_uri(skill.uri)
         with self._database.writing() as connection:
             self._labels.require_bound(connection, label)
-            if _standing(connection, label, skill.uri, content) is ApprovalStatus.APPROVED:
+            if _stored_status(connection, label, skill.uri, content) is ApprovalStatus.APPROVED:
                 return
             revocations = _revocations(connection, label, skill.uri)
-            # What was granted to other files goes with them (H21).
+            # Grants for other files are deleted with their approval (H21).
             connection.execute("DELETE FROM approvals WHERE label = ? AND uri = ?", key)
             connection.execute(
                 "INSERT INTO approvals (label, uri, content, entry, standing, approved_at, revocations)"
@@ -134,9 +136,9 @@ class Approvals:
             )
 
     def revoke(self, label: str, uri: str) -> bool:
-        """Take an approval back; return whether there was one. No connection to the server is needed.
+        """Revoke an approval; return whether there was one. No connection to the server is needed.
 
-        It is counted even where there was none: a yes for a session may have been given since the last time.
+        The revocation is counted even if there was none, because it also ends approvals of sessions.
         """
         count = "UPDATE approvals SET revocations = revocations + 1 WHERE label = ? AND uri = ?"
         with self._database.writing() as connection:
@@ -144,23 +146,23 @@ class Approvals:
             return _mark_revoked(connection, label, uri, ApprovalStatus.REVOKED)
 
     def revocations(self, label: str, uri: str) -> int:
-        """Return how often an approval of a skill was taken back."""
+        """Return how often an approval of a skill was revoked."""
         with self._database.reading() as connection:
             return _revocations(connection, label, uri)
 
-    def approved(self, label: str, uri: str) -> RemoteSkill | None:
-        """Return the entry that was approved last, whether or not that still stands: for a comparison."""
+    def approved(self, label: str, uri: str) -> SkillClaim | None:
+        """Return the claim that was approved last, for a comparison. The approval may have ended."""
         query = "SELECT content, entry FROM approvals WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
             if self._labels.was_rebound(connection, label):
-                return None  # it is of another server (H28)
+                return None  # it belongs to another server (H28)
             row = connection.execute(query, (label, encode_uri(uri))).fetchone()
         skill = entry_from_json(row[1]) if row else None
-        # A difference that is shown must be one to what was approved.
+        # A damaged entry must not be shown as the approved version.
         return skill if skill and content_key(skill) == row[0] else None
 
     def all(self) -> list[Approval]:
-        """Return everything that was ever approved and not forgotten, by label and URI."""
+        """Return all stored approvals, also ended ones, sorted by label and URI."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT label, uri, standing, approved_at FROM approvals ORDER BY label, uri"
@@ -181,13 +183,15 @@ class Approvals:
         ]
 
 
-def is_approved(connection: sqlite3.Connection, label: str, skill: RemoteSkill) -> bool:
-    """Whether these very files are approved."""
+def is_approved(connection: sqlite3.Connection, label: str, skill: SkillClaim) -> bool:
+    """Whether exactly these files are approved."""
     content = content_key(skill)
-    return _standing(connection, label, skill.uri, content) is ApprovalStatus.APPROVED
+    return _stored_status(connection, label, skill.uri, content) is ApprovalStatus.APPROVED
 
 
-def _standing(connection: sqlite3.Connection, label: str, uri: str, content: str | None) -> ApprovalStatus:
+def _stored_status(
+    connection: sqlite3.Connection, label: str, uri: str, content: str | None
+) -> ApprovalStatus:
     query = "SELECT standing, content FROM approvals WHERE label = ? AND uri = ?"
     row = connection.execute(query, (label, encode_uri(uri))).fetchone()
     if row is None:
@@ -205,7 +209,7 @@ def _revocations(connection: sqlite3.Connection, label: str, uri: str) -> int:
 def _mark_revoked(
     connection: sqlite3.Connection, label: str, uri: str, approval_status: ApprovalStatus
 ) -> bool:
-    """Note that an approval no longer stands, and why; what was granted with it goes (H21)."""
+    """Store why an approval has ended, and delete its grants (H21). Return whether the status changed."""
     key = label, encode_uri(uri)
     connection.execute("DELETE FROM grants WHERE label = ? AND uri = ?", key)
     update = "UPDATE approvals SET standing = ? WHERE label = ? AND uri = ? AND standing != ?"
@@ -213,23 +217,23 @@ def _mark_revoked(
 
 
 class Grants:
-    """Tools by label and URI. They rest on an approval, and go when it goes."""
+    """Granted tools by label and URI. They depend on an approval, and end with it."""
 
     def __init__(self, database: Database, labels: Labels) -> None:
         self._database = database
         self._labels = labels
 
-    def grant(self, label: str, skill: RemoteSkill, tools: Iterable[str]) -> None:
-        """Remember these tools and no others.
+    def grant(self, label: str, skill: SkillClaim, tools: Iterable[str]) -> None:
+        """Store these tools in place of earlier ones.
 
-        Raises `CannotStoreError` where no approval of these files is kept, and `StateError`.
+        Raises `CannotStoreError` if these files are not approved, and `StateError`.
         """
         key = label, encode_uri(skill.uri)
         with self._database.writing() as connection:
             self._labels.require_bound(connection, label)
             if not is_approved(connection, label, skill):
                 raise CannotStoreError(
-                    f"no tool can be granted to {quoted(skill.uri)} from {quoted(label)}: it is not approved",
+                    f"cannot grant tools to {quoted(skill.uri)} from {quoted(label)}: it is not approved",
                     hint="approve it first",
                 )
             connection.execute("DELETE FROM grants WHERE label = ? AND uri = ?", key)
@@ -237,8 +241,8 @@ class Grants:
                 "INSERT INTO grants VALUES (?, ?, ?)", [(*key, tool) for tool in set(tools)]
             )
 
-    def granted(self, label: str, skill: RemoteSkill) -> frozenset[str]:
-        """Return what was granted to these very files: nothing, unless their approval stands."""
+    def granted(self, label: str, skill: SkillClaim) -> frozenset[str]:
+        """Return the tools granted to exactly these files; none if they are not approved."""
         query = "SELECT tool FROM grants WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label) or not is_approved(
@@ -248,7 +252,7 @@ class Grants:
             return frozenset(tool for (tool,) in connection.execute(query, (label, encode_uri(skill.uri))))
 
     def withdraw(self, label: str, uri: str) -> bool:
-        """Take back every tool of a skill; return whether there was any. Its approval stays."""
+        """Remove all grants of a skill; return whether there were any. Its approval stays."""
         with self._database.writing() as connection:
             delete = "DELETE FROM grants WHERE label = ? AND uri = ?"
             return connection.execute(delete, (label, encode_uri(uri))).rowcount > 0

@@ -16,7 +16,7 @@ from skillwire.core.record import Digest
 from skillwire.errors import StateError, VerificationError
 from skillwire.host.store.database import Database, decode_uri, encode_uri
 from skillwire.host.store.labels import Labels
-from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.verify import file_faults
 from skillwire.safe_text import quoted
 
@@ -24,35 +24,35 @@ _PLAIN_LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _READABLE = 64
 _HASH = 32
-"""Hex digits. Even if somebody made two URIs of one hash, the digest of the content tells them apart."""
+"""Hex digits. Even if two URIs had the same hash, the digest of the content would tell them apart."""
 CACHE_BYTES = 512 * 1024 * 1024
-"""Bytes that are kept of all servers together."""
+"""Default limit of bytes for all servers together."""
 _STAGING = ".staging"
-"""For what is arriving or leaving. No label has this name."""
+"""The folder for files that are being added or removed. No label has this name."""
 _PRIVATE_DIR_MODE = 0o700
 
 
 def label_folder(label: str) -> str:
-    """Return the name of the folder for a label: the label itself, where that is safe everywhere."""
+    """Return the name of the folder for a label: the label itself if it is safe on every file system."""
     if _PLAIN_LABEL.fullmatch(label) and portable_fault(label) is None:
         return label
     return _unique(label, label)
 
 
 def file_name(uri: str) -> str:
-    """Return the name of the file for a URI. It is never that of a skill's document."""
+    """Return the name of the file for a URI. It is never `SKILL.md`."""
     return _unique(uri.partition("://")[2] or uri, uri)
 
 
 def cache_path(folder: Path, label: str, uri: str) -> Path:
-    """Return where the file at `uri` of a server lies below the cache's folder (H24)."""
+    """Return the path of a server's file in the cache folder (H24)."""
     return folder / label_folder(label) / file_name(uri)
 
 
 def _unique(readable: str, whole: str) -> str:
-    """Return a name of `~` and the hash of the whole, which file systems that ignore case keep apart, too.
+    """Return a file name with a readable part, `~` and a hash, unique even if case is ignored.
 
-    No plain label has a `~`. Nothing begins with a dot, or is the name of a device.
+    Plain labels contain no `~`. The name never begins with a dot, and is never the name of a device.
     """
     shown = _UNSAFE.sub("-", readable[-_READABLE:]).strip(".-")
     hashed = hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()[:_HASH]
@@ -62,7 +62,7 @@ def _unique(readable: str, whole: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CachedFile:
-    """A file that is kept. It still is the server's: nothing here makes it local."""
+    """A cached file. It still belongs to its server: caching does not make it one of the user's own."""
 
     label: str
     uri: str
@@ -74,10 +74,10 @@ class CachedFile:
 
 
 class Cache:
-    """Files by label and URI.
+    """Cached files by label and URI.
 
-    The file is what counts, and the row in the database tells of it. A sudden end may leave one without the
-    other: a row without a file is nothing, and a file without a row is verified like any other.
+    Each file has a row in the database. A crash may leave one without the other: a row without a file is
+    ignored, and a file without a row is verified like any other.
     """
 
     def __init__(self, database: Database, labels: Labels, folder: Path, limit: int = CACHE_BYTES) -> None:
@@ -87,8 +87,8 @@ class Cache:
         self._staging = folder / _STAGING
         self._limit = limit
 
-    def get(self, label: str, file: RemoteFile) -> bytes | None:
-        """Return the bytes that the entry promises, or None: never any others (H15, H24)."""
+    def get(self, label: str, file: FileClaim) -> bytes | None:
+        """Return the cached bytes if they match the claim; None otherwise (H15, H24)."""
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label):
                 return None
@@ -101,14 +101,14 @@ class Cache:
         if any(file_faults(file, content)):
             self._drop(label, file.uri, path)
             return None
-        with suppress(OSError):  # it left meanwhile, or the disk is full; the bytes are good
+        with suppress(OSError):  # removed meanwhile, or the disk is full; the bytes are verified
             os.utime(path)
         return content
 
-    def put(self, label: str, file: RemoteFile, content: bytes) -> bool:
-        """Keep the bytes of a file; return whether there is room for them and the disk took them.
+    def put(self, label: str, file: FileClaim, content: bytes) -> bool:
+        """Cache the bytes of a file; return whether they fit and could be written.
 
-        Raises `VerificationError` if they are not what the entry promises, and `StateError`.
+        Raises `VerificationError` if they do not match the claim, and `StateError`.
         """
         for fault in file_faults(file, content):
             raise VerificationError("", fault)
@@ -118,7 +118,7 @@ class Cache:
             self._make_staging()
             with (
                 staged_file(self._staging / file_name(file.uri), content, private=True) as staged,
-                # The file gets its name within the transaction, so that no purge comes in between.
+                # Rename the file within the transaction, so that no purge runs in between.
                 self._database.writing() as connection,
             ):
                 self._labels.require_bound(connection, label)
@@ -128,7 +128,7 @@ class Cache:
         return True
 
     def list_files(self) -> list[CachedFile]:
-        """Return every file that is kept, by label and URI."""
+        """Return all cached files, sorted by label and URI."""
         query = "SELECT label, uri, digest, size FROM cached ORDER BY label, uri"
         with self._database.reading() as connection:
             rows = connection.execute(query).fetchall()
@@ -142,7 +142,7 @@ class Cache:
         return found
 
     def purge(self, label: str | None = None) -> int:
-        """Throw away the files of one server, or of all; return how many were known. Raises `StateError`."""
+        """Remove the files of one server, or of all; return how many there were. Raises `StateError`."""
         with self._database.writing() as connection:
             if label is None:
                 known = connection.execute("DELETE FROM cached").rowcount
@@ -153,7 +153,7 @@ class Cache:
         return known
 
     def move_aside(self, label: str | None) -> Path | None:
-        """Move the files of a label, or all, out of use; return where they are now. Raises `StateError`."""
+        """Move the files of a label, or all, out of the cache; return the new folder. Raises `StateError`."""
         folders = self._label_folders() if label is None else [self.folder / label_folder(label)]
         aside = None
         for folder in filter(Path.exists, folders):
@@ -167,16 +167,16 @@ class Cache:
         return aside
 
     def delete_moved(self, aside: Path | None) -> None:
-        """Remove what was taken out. What stays because of an error is removed by the next `sweep`."""
+        """Delete what `move_aside` moved. The next `sweep` deletes what is left after an error."""
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Throw away what sudden ends left behind. Only while nobody else uses the cache."""
+        """Delete what crashes left behind. Call it only while no other process uses the cache."""
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def _place(
-        self, connection: sqlite3.Connection, label: str, file: RemoteFile, staged: Path, size: int
+        self, connection: sqlite3.Connection, label: str, file: FileClaim, staged: Path, size: int
     ) -> None:
         path = cache_path(self.folder, label, file.uri)
         row = (label, encode_uri(file.uri), file.digest.text, size)
@@ -188,7 +188,7 @@ class Cache:
         staged.replace(path)
 
     def _make_room(self, connection: sqlite3.Connection, keep: Path) -> None:
-        """Throw away what was not used for longest, until a tenth is free."""
+        """If the cache is full, remove the least recently used files until a tenth is free."""
         (total,) = connection.execute("SELECT TOTAL(size) FROM cached").fetchone()
         if total <= self._limit:
             return
@@ -223,7 +223,7 @@ class Cache:
 
 
 def _remove(path: Path) -> None:
-    with suppress(OSError):  # what cannot be removed is at least not known any more
+    with suppress(OSError):  # its row is deleted anyway
         path.unlink()
 
 

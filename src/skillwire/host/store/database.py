@@ -13,7 +13,7 @@ from skillwire.host.store.folder import PATIENCE, STATE_DIR_HINT, make_private_f
 from skillwire.safe_text import escape_invisible, quoted
 
 VERSION = 1
-"""Of the tables below. A database with a higher one was written by a newer version of this program."""
+"""The version of the tables below. A newer Skillwire writes a higher one."""
 _APPLICATION = 0x736B7772  # "skwr"
 _TABLES = {
     "labels": """
@@ -58,30 +58,31 @@ _TYPES: dict[str, dict[str, type]] = {
 }
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _INVALID_DATA_CODES = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_READONLY, 0})
-"""What a statement that is right ends with where the tables are wrong, in a file that we may write."""
+"""Error codes of valid statements on damaged tables, in a writable file."""
 _PRIMARY = 0xFF
-"""The bits of an error code that say what it is; the others say more about it."""
+"""The bits of the primary result code in an extended one."""
 _SHOWN = 80
 
 
 class DamagedError(Exception):
-    """What is in the file is no database, or no longer one."""
+    """The file is not a database, or is damaged."""
 
 
 def encode_uri(uri: str) -> bytes:
-    """Return a URI as the tables hold it: every text that JSON can hold, also one that is no Unicode."""
+    """Return a URI as bytes for the tables. JSON text may contain lone surrogates, so UTF-8 is not enough."""
     return uri.encode(errors="surrogatepass")
 
 
 def decode_uri(uri: bytes) -> str:
-    """Return the URI that `encode_uri` was given."""
+    """Return the URI that `encode_uri` encoded."""
     return uri.decode(errors="surrogatepass")
 
 
 def create_or_check(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in an empty database; refuse one that is not ours, not whole, or too new.
+    """Create the tables in an empty database, or check an existing one.
 
-    Raises `StateError`, `DamagedError`, or in a damaged file whatever SQLite and Python make of it.
+    Raises `StateError` if it is of another program or too new, and `DamagedError` if it is damaged. A damaged
+    file may also cause other errors of SQLite and Python.
     """
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
@@ -101,41 +102,41 @@ def create_or_check(connection: sqlite3.Connection, path: Path) -> None:
         message = f"was written by a newer Skillwire (format {version}, this one knows {VERSION})"
         raise StateError(f"{quoted(str(path))} {message}", hint=f"update Skillwire, or {STATE_DIR_HINT}")
     elif version < VERSION or tables != _CREATE_STATEMENTS:
-        raise DamagedError("its tables are not those that were made")
+        raise DamagedError("its tables have another structure")
     else:
         _check_rows(connection)
-        connection.execute("DELETE FROM labels WHERE FALSE")  # whether it can be written at all
+        connection.execute("DELETE FROM labels WHERE FALSE")  # fails if the file is not writable
 
 
 def _check_rows(connection: sqlite3.Connection) -> None:
-    """Read everything once: SQLite does not notice a byte that changed within a value."""
+    """Read all rows and check their types. SQLite does not detect a changed byte within a value."""
     for table, columns in _TYPES.items():
         for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608 - our own names
             for value, (column, kind) in zip(row, columns.items(), strict=True):
                 if not isinstance(value, kind):
-                    raise DamagedError(f"`{column}` in `{table}` is no {kind.__name__}")
+                    raise DamagedError(f"`{column}` in `{table}` is not of type {kind.__name__}")
                 if column == "uri":
                     decode_uri(value)
                 if column == "digest" and Digest.parse(value) is None:
-                    raise DamagedError(f"`{column}` in `{table}` is no digest")
+                    raise DamagedError(f"`{column}` in `{table}` is not a digest")
 
 
 class Database:
-    """A connection that every thread may use, one at a time.
+    """A connection to the database that all threads share, one at a time.
 
-    A call may wait: for another process that writes (at most `PATIENCE` seconds), and for the disk. In
-    asynchronous code, call from a thread: `await anyio.to_thread.run_sync(state.approvals.approve, …)`.
+    A call may wait for the disk, and up to `PATIENCE` seconds for another process that writes. Asynchronous
+    code must call it in a thread: `await anyio.to_thread.run_sync(state.approvals.approve, …)`.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the database, or make it. Raises `DamagedError` or `StateError`."""
+        """Open or create the database. Raises `DamagedError` or `StateError`."""
         self.path = path
         self._lock = threading.RLock()
         with _translate_errors(path):
             try:
                 self._connection = self._open_connection()
             except OSError as error:
-                message = f"{quoted(str(path))} cannot be used: {error.strerror or error}"
+                message = f"cannot use {quoted(str(path))}: {error.strerror or error}"
                 raise StateError(message, hint=STATE_DIR_HINT) from error
 
     def _open_connection(self) -> sqlite3.Connection:
@@ -150,7 +151,7 @@ class Database:
             create_or_check(connection, self.path)
         except BaseException as error:
             connection.close()
-            # In a damaged file, SQLite finds no columns, or texts that Python cannot read, its own included.
+            # In a damaged file, columns may be missing, and texts, also SQLite's own, may not be valid UTF-8.
             if isinstance(error, UnicodeDecodeError) or _code(error) in _DAMAGE | _INVALID_DATA_CODES:
                 raise DamagedError(escape_invisible(str(error), _SHOWN)) from error
             raise
@@ -164,7 +165,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """Yield the connection: all that is written counts once this ends well, or none of it does.
+        """Yield the connection in a transaction, which an exception rolls back.
 
         No other process writes meanwhile. Raises `StateError`.
         """
@@ -174,7 +175,7 @@ class Database:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                with suppress(sqlite3.Error):  # some errors have rolled it back already
+                with suppress(sqlite3.Error):  # some errors roll back by themselves
                     self._connection.execute("ROLLBACK")
                 raise
 
@@ -184,10 +185,10 @@ class Database:
 
 
 def rename_damaged(path: Path) -> Path:
-    """Rename a damaged database and return its new name. Nobody else may have it open. Raises `OSError`."""
+    """Rename a damaged database, and return its new path. No other process may use it. Raises `OSError`."""
     names = (path.with_name(f"{path.name}.damaged-{number}") for number in range(1, 10_000))
     aside = next(name for name in names if not name.exists())
-    # The database first: SQLite throws the log away that stands beside no database.
+    # The database first: SQLite deletes a log without a database.
     for suffix in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
@@ -196,7 +197,7 @@ def rename_damaged(path: Path) -> Path:
 
 @contextmanager
 def _translate_errors(path: Path) -> Generator[None]:
-    """Tell errors of SQLite as `StateError`."""
+    """Turn errors of SQLite into `StateError`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -206,19 +207,19 @@ def _translate_errors(path: Path) -> Generator[None]:
 def _raise_state_error(path: Path, error: sqlite3.Error) -> NoReturn:
     code, shown = _code(error), quoted(str(path))
     if code in _DAMAGE:
-        message, hint = f"{shown} is damaged", "start again: it is moved aside, and approvals begin from none"
+        message, hint = f"{shown} is damaged", "start again: it is replaced, and all approvals are lost"
     elif code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        message, hint = f"another process keeps {shown} busy", "end it, or try again"
+        message, hint = f"another process has locked {shown}", "end that process, or try again"
     else:
         message, hint = (
-            f"{shown} cannot be used: {escape_invisible(str(error), _SHOWN)}",
-            f"mend that, or {STATE_DIR_HINT}",
+            f"cannot use {shown}: {escape_invisible(str(error), _SHOWN)}",
+            f"fix that, or {STATE_DIR_HINT}",
         )
     raise StateError(message, hint=hint) from error
 
 
 def _code(error: BaseException) -> int | None:
-    """Return what kind of error of a database it is; 0 where it did not come from SQLite itself."""
+    """Return the primary result code of SQLite; 0 for other database errors, None for other exceptions."""
     if not isinstance(error, sqlite3.DatabaseError):
         return None
     return getattr(error, "sqlite_errorcode", 0) & _PRIMARY

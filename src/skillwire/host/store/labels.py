@@ -1,4 +1,4 @@
-"""Which server a label means. Approvals, grants and cached files are of that server alone (H28)."""
+"""Bind labels to servers. Approvals, grants and cached files belong to that server only (H28)."""
 
 import hashlib
 import sqlite3
@@ -8,22 +8,22 @@ from skillwire.safe_text import quoted
 
 
 class Labels:
-    """What each label is bound to: in the database, and for this process.
+    """The server that each label is bound to: in the database, and in this process.
 
-    Another process may bind a label to another server while this one still talks to the old one. What this
-    one then writes must not count for the other server, so every access compares the two.
+    Another process may bind a label to another server while this one still uses the old one. What this
+    process writes must not apply to the other server, so every access compares the two bindings.
     """
 
     def __init__(self) -> None:
         self._bound: dict[str, str] = {}
 
     def is_bound(self, connection: sqlite3.Connection, label: str, identity: str) -> bool:
-        """Whether the label already means this server."""
+        """Bind the label in this process; return whether the database has the same binding."""
         self._bound[label] = _hashed(identity)
         return self.is_still_bound(connection, label)
 
     def bind(self, connection: sqlite3.Connection, label: str, identity: str) -> bool:
-        """Bind the label, and drop all rows of whatever it was bound to; return whether that was another."""
+        """Bind the label, and delete all rows of another server; return whether it was bound to one."""
         self._bound[label] = _hashed(identity)
         if self.is_still_bound(connection, label):
             return False
@@ -32,26 +32,26 @@ class Labels:
         return dropped > 0
 
     def forget(self, connection: sqlite3.Connection, label: str) -> None:
-        """Drop the label and all rows of it."""
+        """Delete the label and all its rows."""
         connection.execute("DELETE FROM labels WHERE label = ?", (label,))
         self._bound.pop(label, None)
 
     def is_still_bound(self, connection: sqlite3.Connection, label: str) -> bool:
-        """Whether the label still means the server that this process bound it to. Raises `StateError`."""
+        """Whether the label is still bound to the server of this process. Raises `StateError`."""
         if label not in self._bound:
-            raise StateError(f"the label {quoted(label)} is bound to no server", hint="call `bind` first")
+            raise StateError(f"the label {quoted(label)} is not bound to a server", hint="call `bind` first")
         row = connection.execute("SELECT identity FROM labels WHERE label = ?", (label,)).fetchone()
         return row == (self._bound[label],)
 
     def was_rebound(self, connection: sqlite3.Connection, label: str) -> bool:
-        """Whether this process bound the label, and it means another server by now."""
+        """Whether this process bound the label, and it is now bound to another server."""
         return label in self._bound and not self.is_still_bound(connection, label)
 
     def require_bound(self, connection: sqlite3.Connection, label: str) -> None:
-        """Raise `StateError` if the label means another server by now, or none."""
+        """Raise `StateError` if the label is now bound to another server, or to none."""
         if not self.is_still_bound(connection, label):
             raise StateError(
-                f"the label {quoted(label)} no longer means this server: another process has changed that",
+                f"another process has bound the label {quoted(label)} to another server",
                 hint="use two labels for two servers",
             )
 
@@ -61,5 +61,5 @@ def all_labels(connection: sqlite3.Connection) -> list[str]:
 
 
 def _hashed(identity: str) -> str:
-    """Return what is compared: a URL may hold a secret, and that is never written down."""
+    """Return a hash to store and compare, because a URL may contain a secret."""
     return hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()

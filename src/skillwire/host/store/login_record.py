@@ -1,4 +1,4 @@
-"""One login as it is stored, and the errors of logins. Nothing here loads the MCP SDK."""
+"""The stored record of a login, and the errors of logins. This module does not import the MCP SDK."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 MAX_RECORD = 256 * 1024
-"""Bytes of one record. Tokens are a few kilobytes."""
+"""Limit of bytes of one record. Tokens have a few kilobytes."""
 _MAX_TEXT = 64 * 1024
 _VERSION = 1
 _SKEW = 30.0
@@ -33,7 +33,7 @@ class BrokenRecordError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The secrets of a login. `repr` shows none of them."""
+    """The secrets of a login. `repr` does not show them."""
 
     access: str = field(repr=False)
     refresh: str = field(default="", repr=False)
@@ -54,11 +54,11 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class LoginRecord:
-    """One login: bound to a label, to the server that the label means, and to the issuer (H28)."""
+    """One login, bound to a label, to its server, and to the issuer (H28)."""
 
     label: str
     identity: str
-    """The server that the label means: `Target.login_identity`."""
+    """The server that the label points at: `Target.login_identity`."""
     server: str
     """The URL of the server, without query and secrets."""
     issuer: str
@@ -72,7 +72,7 @@ class LoginRecord:
     scope: str = ""
     expires_at: float | None = None
     allow_private: bool = False
-    """Whether the person allowed a login server in a private network."""
+    """Whether the user allowed a login server in a private network."""
     in_keyring: bool = False
     """Whether the tokens are in the system keyring, not in the file."""
     renewable: bool = False
@@ -85,11 +85,11 @@ class LoginRecord:
 
     @property
     def needs_login(self) -> bool:
-        """Whether a new login is needed, as far as the record shows."""
+        """Whether a new login is needed, judging from the record alone."""
         return not self.renewable and (self.expired or (not self.in_keyring and self.tokens is None))
 
     def is_for(self, identity: str) -> bool:
-        """Whether it is for the server with this `Target.identity`, which has a digest of the query."""
+        """Whether it is for the server with this `Target.identity`, with or without a digest of the query."""
         return identity == self.identity or identity.startswith(f"{self.identity} ")
 
     @property
@@ -143,9 +143,9 @@ class LoginRecord:
             raise BrokenRecordError("it has an unknown version")
         expires: object = fields.get("expires_at")
         if isinstance(expires, bool) or not (expires is None or isinstance(expires, (int, float))):
-            raise BrokenRecordError("`expires_at` is no number")
+            raise BrokenRecordError("`expires_at` is not a number")
         if expires is not None and not math.isfinite(expires):
-            raise BrokenRecordError("`expires_at` is no number")
+            raise BrokenRecordError("`expires_at` is not a number")
         tokens = fields.get("tokens")
         if (method := _text(fields, "auth_method")) not in _AUTH_METHODS:
             raise BrokenRecordError("`auth_method` is unknown")
@@ -169,7 +169,7 @@ class LoginRecord:
 
 
 def expiry(expires_in: float | None) -> float | None:
-    """Return when a token expires that lasts for `expires_in` seconds."""
+    """Return the time (Unix seconds) at which a token with this lifetime expires."""
     return None if expires_in is None else time.time() + min(max(expires_in, 0.0), _LONGEST)
 
 
@@ -187,7 +187,7 @@ def _fields(value: object) -> Mapping[str, object]:
 def _text(fields: Mapping[str, object], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or len(value) > _MAX_TEXT:
-        raise BrokenRecordError(f"`{name}` is no text of reasonable length")
+        raise BrokenRecordError(f"`{name}` is not a string of at most {_MAX_TEXT:,} characters")
     return value
 
 
@@ -201,5 +201,5 @@ def _url(fields: Mapping[str, object], name: str, *, optional: bool = False) -> 
     except ValueError:
         usable = False
     if not usable or not value.isascii() or not value.isprintable() or " " in value:
-        raise BrokenRecordError(f"`{name}` is no URL")
+        raise BrokenRecordError(f"`{name}` is not a URL")
     return value

@@ -1,4 +1,4 @@
-"""Stored logins: one private file for each label, with tokens in the system keyring if it has one."""
+"""Stored logins: one private file for each label, with tokens in the system keyring if there is one."""
 
 import errno
 import hashlib
@@ -28,7 +28,7 @@ _RECOMMENDED = 1
 Backends that always fail, forget everything or write plain files have less.
 """
 _TIMEOUT = 30.0
-"""Seconds for a keyring to answer. It may wait for a person to unlock it."""
+"""Seconds for a keyring to answer. It may wait for the user to unlock it."""
 LOGINS = "logins"
 _OTHER_USERS_MASK = 0o077
 _LOCK_TIMEOUT = 60.0
@@ -62,7 +62,7 @@ def _protects(backend: Any) -> bool:
 
 
 class SystemKeyring:
-    """Secrets by name. Every call may take as long as a person needs to unlock the keyring."""
+    """Secrets by name. Every call may wait until the user unlocks the keyring."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
@@ -73,7 +73,7 @@ class SystemKeyring:
         return found if isinstance(found, str) else None
 
     def put(self, name: str, secret: str) -> bool:
-        """Store a secret; return whether it can be read back. Some keyrings take short ones only."""
+        """Store a secret; return whether it can be read back. Some keyrings accept short secrets only."""
         try:
             _bounded(lambda: self._backend.set_password(_SERVICE, name, secret))
             if self.get(name) == secret:
@@ -111,7 +111,7 @@ def _bounded(call: Callable[[], Any]) -> Any:
 class Logins:
     """The logins in a state folder. Several processes may use it at once.
 
-    Only `locked` is asynchronous. The other calls may wait for the disk, or for a person to unlock the
+    Only `locked` is asynchronous. The other calls may wait for the disk, or until the user unlocks the
     keyring.
     """
 
@@ -131,7 +131,7 @@ class Logins:
             record = None if content is None else LoginRecord.from_bytes(content)
         except BrokenRecordError as error:
             raise StateError(
-                f"the login in {quoted(str(path))} cannot be used: {escape_invisible(str(error))}",
+                f"cannot use the login in {quoted(str(path))}: {escape_invisible(str(error))}",
                 hint=f"log in again with `skillwire login {label}`",
             ) from error
         if record is None or record.label != label or (identity is not None and record.identity != identity):
@@ -164,14 +164,14 @@ class Logins:
         """Store a login in place of an earlier one of its label; return it. Raises `StateError`."""
         before = self._find_readable(record.label)
         keyring = system_keyring()
-        kept = replace(record, in_keyring=_put(keyring, record))
-        self._write(kept)
+        stored = replace(record, in_keyring=_put(keyring, record))
+        self._write(stored)
         if before is not None and before.in_keyring and keyring is not None:
-            replaced = kept.in_keyring and before.keyring_name == kept.keyring_name
+            replaced = stored.in_keyring and before.keyring_name == stored.keyring_name
             if not replaced:
-                with suppress(KeyringError):  # nothing leads to it any more
+                with suppress(KeyringError):  # no record refers to it any more
                     keyring.remove(before.keyring_name)
-        return kept
+        return stored
 
     def remove(self, label: str) -> bool:
         """Remove the login of a label, damaged or not; return whether there was one.
@@ -206,7 +206,7 @@ class Logins:
             self.remove(label)
 
     def all(self) -> list[LoginRecord]:
-        """Return every login that can be read, without tokens that are in the keyring, in order of labels."""
+        """Return all readable logins, sorted by label, without tokens that are in the keyring."""
         found: list[LoginRecord] = []
         for path in self.folder.glob("*.json"):
             with suppress(BrokenRecordError):
@@ -226,7 +226,7 @@ class Logins:
 
     @asynccontextmanager
     async def locked(self, label: str) -> AsyncGenerator[None]:
-        """Let no other process change the login of a label meanwhile. Raises `StateError`."""
+        """Lock the login of a label, so that no other process changes it. Raises `StateError`."""
         path = self._path(label).with_suffix(".lock")
         try:
             self._make_folder()
@@ -259,14 +259,14 @@ class Logins:
         make_private(self.folder, known_by=LOGINS)
 
     def _path(self, label: str) -> Path:
-        # Not the label itself: some file systems cannot tell `Acme` from `acme`.
+        # A hash, because some file systems cannot distinguish `Acme` from `acme`.
         return self.folder / f"{hashlib.sha256(label.encode()).hexdigest()[:32]}.json"
 
 
 def _keyring() -> SystemKeyring:
     """Return the keyring that holds tokens. Raises `KeyringError`."""
     if (keyring := system_keyring()) is None:
-        raise KeyringError("there is none here")
+        raise KeyringError("there is no keyring")
     return keyring
 
 
@@ -304,4 +304,4 @@ def _read_private(path: Path) -> bytes | None:
 
 
 def _unusable(path: Path, error: OSError) -> StateError:
-    return StateError(f"{quoted(str(path))} cannot be used: {error.strerror or error}", hint=STATE_DIR_HINT)
+    return StateError(f"cannot use {quoted(str(path))}: {error.strerror or error}", hint=STATE_DIR_HINT)

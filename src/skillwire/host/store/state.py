@@ -1,4 +1,4 @@
-"""All that a host remembers between runs, in one folder."""
+"""The state of a host: everything it stores between runs, in one folder."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ _LOCK = "lock"
 
 @dataclass(frozen=True, slots=True)
 class DamagedState:
-    """A damaged database that was found and replaced by an empty one: the person must hear of it."""
+    """A damaged database that was replaced by an empty one. The user must be told."""
 
     path: Path
-    """Where it is now."""
+    """The new path of the damaged file."""
     reason: str
 
     @property
@@ -34,15 +34,15 @@ class DamagedState:
         return "approve your skills again; the old file can be removed"
 
     def __str__(self) -> str:
-        message = f"what was remembered is damaged ({escape_invisible(self.reason, 200)}) and was moved to"
-        return f"{message} {quoted(str(self.path))}; every approval begins from none"
+        message = f"the state is damaged ({escape_invisible(self.reason, 200)}) and was moved to"
+        return f"{message} {quoted(str(self.path))}; all approvals are lost"
 
 
 class State:
     """Approvals, grants, logins and cached files on this machine. Safe for many threads and processes.
 
-    Nothing here is asynchronous. Every call may wait for the disk or for another process, so that
-    asynchronous code calls from a thread: `await anyio.to_thread.run_sync(state.bind, label, identity)`.
+    Its methods are synchronous, and may wait for the disk or for another process. Asynchronous code must call
+    them in a thread: `await anyio.to_thread.run_sync(state.bind, label, identity)`.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class State:
         cache_bytes: int,
         damaged: DamagedState | None,
     ) -> None:
-        """Use `State.open`."""
+        """Use `State.open` instead."""
         self.folder = folder
         self.damaged = damaged
-        """What was wrong when it was opened. Approvals then start from none, whoever had given them."""
+        """The damage found when the state was opened, if any. All approvals are then lost."""
         self._lock = lock
         self._database = database
         self._labels = Labels()
@@ -67,13 +67,13 @@ class State:
 
     @classmethod
     def open(cls, folder: Path, cache_bytes: int = CACHE_BYTES) -> Self:
-        """Open the state in `folder`, or make it. Raises `StateError`, and `PlatformError` on Windows."""
+        """Open or create the state in `folder`. Raises `StateError`, and `PlatformError` on Windows."""
         require_posix("storing approvals")
         make_private(folder, known_by=DATABASE)
         try:
             lock = StateLock(folder / _LOCK)
         except OSError as error:
-            message = f"the folder {quoted(str(folder))} cannot be used: {error.strerror or error}"
+            message = f"cannot use the folder {quoted(str(folder))}: {error.strerror or error}"
             raise StateError(message, hint=STATE_DIR_HINT) from error
         try:
             database, damaged = _open_database(folder / DATABASE, exclusive=lock.exclusive)
@@ -91,11 +91,11 @@ class State:
         return state
 
     def bind(self, label: str, identity: str) -> bool:
-        """Say which server a label means, before anything else is asked about it.
+        """Bind a label to a server. Call it before any other method that takes the label.
 
-        If it meant another one, its approvals, grants and cached files go (H28), and its login unless only
-        the query of the URL differs. Return whether it did. The identity itself is not written
-        down, only its hash.
+        If the label was bound to another server, its approvals, grants and cached files are removed (H28),
+        and its login unless only the query of the URL differs. Return whether it was. Only a hash of the
+        identity is stored.
         """
         with self._database.reading() as connection:
             if self._labels.is_bound(connection, label, identity):
@@ -105,12 +105,12 @@ class State:
             leaving = self.cache.move_aside(label)
         self.cache.delete_moved(leaving)
         if dropped:
-            with suppress(KeyringStateError):  # nothing leads to those tokens any more
+            with suppress(KeyringStateError):  # no record refers to those tokens any more
                 self.logins.remove_if_other(label, identity)
         return dropped
 
     def forget(self, label: str) -> None:
-        """Remove everything of a server that was removed, its cached files and login too (H24)."""
+        """Remove everything that is stored for a label, including cached files and the login (H24)."""
         with self._database.writing() as connection:
             self._labels.forget(connection, label)
             leaving = self.cache.move_aside(label)
@@ -118,13 +118,13 @@ class State:
         self.logins.remove(label)
 
     def labels(self) -> list[str]:
-        """Return every label that something may be remembered of."""
+        """Return all labels for which something is stored."""
         with self._database.reading() as connection:
             bound = all_labels(connection)
         return sorted({*bound, *(each.label for each in self.logins.all())})
 
     def require_separate(self, skills: Path) -> None:
-        """Raise `StateError` if a folder of skills overlaps with this one (H24)."""
+        """Raise `StateError` if a folder of skills overlaps with the state folder (H24)."""
         require_separate(self.folder, skills)
 
     def close(self) -> None:
