@@ -33,7 +33,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_without_any_file_there_is_none(machine: Machine, cli: Cli) -> None:
     done = cli("servers")
     assert (done.code, done.raw) == (0, b"")
-    assert "no file on this machine names a server" in done.err
+    assert "no client on this machine has a server configured" in done.err
     assert cli("servers", "--json").json == {"servers": [], "unreadable": [], "remembered": []}
 
 
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_read_is_told_and_hides_no_other(machine: Machine,
     done = cli("servers")
     assert done.code == 1
     assert done.out.startswith("acme\t")
-    assert f"error: `{broken}` cannot be read: it is not JSON: " in done.err
+    assert f"error: cannot read `{broken}`: it is not JSON: " in done.err
     assert "\x1b" not in done.err
     assert cli("servers", "--json").json["unreadable"][0]["client"] == "claude-code"
 
@@ -152,9 +152,12 @@ def test_a_server_is_forgotten_with_all_that_was_approved(
     assert cli("approve", "acme:good", "--yes").code == 0
     done = cli("servers", "--forget", "nobody")
     assert done.code == 2
-    assert "remembered are: `acme`" in done.err
+    assert "servers with stored data: `acme`" in done.err
     machine.own(".cursor/mcp.json", {})
-    assert "remembered, and in no file: `acme`; `skillwire servers --forget LABEL`" in cli("servers").err
+    assert (
+        "stored data of servers that no file names: `acme`; `skillwire servers --forget LABEL`"
+        in cli("servers").err
+    )
     assert cli("servers", "--forget", "acme").code == 0
     assert cli("approve", "--json").json == []
     assert "remembered" not in cli("servers").err

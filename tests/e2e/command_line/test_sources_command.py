@@ -117,14 +117,14 @@ def test_a_token_that_is_missing_is_the_problem_of_its_source_alone(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["add"], "takes one source"),
-        (["add", "good", "good"], "takes one source"),
+        (["add"], "requires exactly one source"),
+        (["add", "good", "good"], "requires exactly one source"),
         (["add", "nowhere"], "`nowhere` does not exist"),
         (["add", "s3:x"], "is no kind of source"),
         (["add", "github:a"], "hint: for example `github:owner/repo`"),
         (["add", "good", "--prefix", "../x"], "the prefix `../x`"),
         (["add", "good", "--label", "a/b"], "the label `a/b`"),
-        (["remove"], "which source to remove"),
+        (["remove"], "name the source to remove"),
         (["remove", "nobody"], "has no source `nobody`"),
         (["sync", "nobody"], "there is no source `nobody`"),
         (["list", "--label", "x"], "`--label` is only for `sources add`"),
