@@ -160,7 +160,7 @@ def serve(
 def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str | None) -> ServeChoices:
     """Return the settings from options and environment. Prints which variables changed something."""
     choices = serve_choices(os.environ, static=static, catalog=catalog, tools=tools, http=http)
-    for line in choices.told:
+    for line in choices.messages:
         print_notice(line)
     if choices.tools == "never" and choices.catalog == "tool-description":
         raise UsageError(

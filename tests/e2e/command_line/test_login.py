@@ -310,7 +310,7 @@ def test_server_as_a_source_uses_the_login_of_its_url(home: Path, site: LoginSit
         (["login", "acme", "--timeout", "0"], "is not between 0 seconds and one day"),
         (["login", "acme", "--client-secret-env", "X"], "`--client-secret-env` requires `--client-id`"),
         (["login", "stdio:python server.py"], "is started by a command"),
-        (["login", "nowhere"], "no file names a server `nowhere`"),
+        (["login", "nowhere"], "no client has a server `nowhere`"),
         (["logout", "nowhere"], "you are not logged in to `nowhere`"),
     ],
 )

@@ -175,7 +175,7 @@ def test_a_server_that_speaks_an_earlier_draft_is_told_of_and_nothing_is_wrong(
 
 def test_a_server_that_no_file_names_is_called_by_its_label(machine: Machine, cli: Cli) -> None:
     for verb in ("approve", "show"):
-        assert "no file names a server `nope`\n" in cli(verb, "nope:good").err
+        assert "no client has a server `nope`\n" in cli(verb, "nope:good").err
 
 
 def test_read_prints_what_the_entry_promises(machine: Machine, cli: Cli) -> None:
@@ -228,7 +228,7 @@ def test_a_skill_that_is_not_there_says_where_it_was_looked_for(machine: Machine
     )
     done = cli("show", "nobody:good")
     assert done.code == 2
-    assert "no file names a server `nobody`\n" in done.err
+    assert "no client has a server `nobody`\n" in done.err
 
 
 def test_content_made_when_it_is_read_can_be_looked_at(machine: Machine, cli: Cli) -> None:

@@ -190,7 +190,7 @@ def test_nobody_to_ask_means_no(machine: Machine, cli: Cli, monkeypatch: pytest.
     for arguments in (["servers", "acme"], ["list", "acme"], ["verify", "acme"], ["show", "acme:x"]):
         done = cli(*arguments)
         assert (done.code, done.raw) == (2, b"")
-        assert "hint: look at it; if you want that, add `--allow acme`" in done.err
+        assert "hint: check the file; to allow it, add `--allow acme`" in done.err
     assert not (machine.repository / "ran").exists()
     assert cli("servers", "acme", "--allow", "acme").code == 1
     assert (machine.repository / "ran").exists()
@@ -218,7 +218,7 @@ def test_a_project_does_not_lead_into_a_private_network(
     for arguments in (["servers", "acme"], ["list", "acme"], ["verify", "acme"], ["bridge", "acme"]):
         done = cli(*arguments)
         assert (done.code, done.raw) == (2, b"")
-        assert f"may reach `{url}`, which is plain `http` in your own network" in done.err
+        assert f"may reach `{url}`, which is unencrypted `http` in your own network" in done.err
     cli("servers", "--probe")
     assert site.script.asked == []
 

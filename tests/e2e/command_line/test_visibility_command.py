@@ -72,7 +72,7 @@ def test_a_corrupt_configuration_file_is_wrong_usage_and_stays_as_it_is(
     done = cli(*way, *CONFIG)
     assert (done.code, done.raw) == (2, b"")
     assert done.err.startswith("error: the configuration file `config.toml` cannot be used: ")
-    assert "hint: mend it" in done.err
+    assert "hint: fix it" in done.err
     assert (good / "config.toml").read_text() == "[visibility\n"
 
 
@@ -99,7 +99,7 @@ def test_a_file_size_that_is_no_number_is_wrong_usage(
     monkeypatch.setenv(variable, value)
     done = cli("serve", "good")
     assert done.code == 2
-    assert done.err.startswith(f"error: `{variable}` is `{value}`, which is not a whole number above zero\n")
+    assert done.err.startswith(f"error: `{variable}` is `{value}`, which is not a whole number above 0\n")
 
 
 def test_a_configuration_file_that_was_named_and_is_not_there_is_told(good: Path) -> None:

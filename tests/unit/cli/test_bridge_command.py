@@ -12,7 +12,7 @@ from tests.support.command_line import Cli
     ("arguments", "told", "hint"),
     [
         ([], "name at least one server", "skillwire servers"),
-        (["nowhere"], "no file names a server `nowhere`", "skillwire servers"),
+        (["nowhere"], "no client has a server `nowhere`", "skillwire servers"),
         (["http://127.0.0.1:1/mcp", "--trust", "other"], "`--trust other`", "127.0.0.1-1-mcp"),
         (["http://127.0.0.1:1/mcp", "--token-env", "X"], "`--token-env` needs `--http`", "stdio"),
         (["http://127.0.0.1:1/mcp", "--http", "0.0.0.0:0"], "there is no token", "--allow-public"),

@@ -152,7 +152,7 @@ def test_a_token_is_never_sent_elsewhere_nor_printed() -> None:
     ("arguments", "value", "told"),
     [
         (["http://127.0.0.1:1/mcp"], "", b"is empty or not set"),
-        (["http://127.0.0.1:1/mcp"], "a b", b"characters that no header can carry"),
+        (["http://127.0.0.1:1/mcp"], "a b", b"characters that are not allowed in a header"),
         (["--", "python"], TOKEN, b"a bearer token is for a URL"),
     ],
 )
