@@ -1,4 +1,4 @@
-"""`skillwire approve`: approve one skill of one server, as it is now, or list approvals."""
+"""`skillwire approve`: approve the current version of a server's skill, or list approvals."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -30,7 +30,7 @@ from skillwire.terminal.output import (
 
 
 def print_approvals(*, as_json: bool) -> int:
-    """Print everything that was approved and not forgotten."""
+    """Print all stored approvals and return the exit code."""
     with open_existing_state() as state:
         found = [] if state is None else state.approvals.all()
     console = stdout_console()
@@ -38,7 +38,7 @@ def print_approvals(*, as_json: bool) -> int:
         print_json([_approval_row(each) for each in found])
     elif not found:
         stderr_console().print("nothing is approved")
-    elif not console.is_terminal:  # one line each, for `grep` and `cut`
+    elif not console.is_terminal:  # one line per approval, for `grep` and `cut`
         for each in found:
             print_line(
                 f"{each.approval_status.value}\t{each.label}\t{escape_invisible(each.uri)}\t{each.when.isoformat()}"
@@ -71,7 +71,7 @@ def _approval_row(approval: Approval) -> dict[str, object]:
 def approve(
     skill: Annotated[
         str | None,
-        Parameter(name="SKILL", help="`LABEL:NAME` or `LABEL:URI`; without one, list what was approved."),
+        Parameter(name="SKILL", help="`LABEL:NAME` or `LABEL:URI`. Without it, list all approvals."),
     ] = None,
     /,
     *,
@@ -81,11 +81,11 @@ def approve(
     token_env: TokenEnv = None,
     json: AsJson = False,
 ) -> int:
-    """Approve one skill of one server, with exactly the files that it lists now.
+    """Approve a skill of a server, with exactly the files that it lists now.
 
-    It is shown what is approved, and what has changed since the last time. If a file is added, removed or
-    changed later, the approval ends. It says nothing about what the skill wants, and grants no tools. If
-    `skillwire bridge` cannot pass the skill on, you are warned.
+    Shows what you approve, and what has changed since your last approval. The approval ends when a file is
+    added, removed or changed. It does not judge what the skill tells a model to do, and it grants no tools.
+    Warns you if `skillwire bridge` cannot offer the skill.
 
     For example:
 
@@ -98,7 +98,7 @@ def approve(
     if skill is None:
         return print_approvals(as_json=json)
     if json and not yes:
-        raise UsageError("`--json` does not ask for approval", hint="if you agree, add `--yes`")
+        raise UsageError("`--json` cannot ask for confirmation", hint="add `--yes` to approve without asking")
     targets = skill_targets(skill, servers, allow, token_env)
     done = anyio.run(_approve, skill, targets, yes, json)
     if done is None:
@@ -114,18 +114,18 @@ async def _approve(
     yes: bool,  # noqa: FBT001 - `anyio.run` names nothing
     as_json: bool,  # noqa: FBT001
 ) -> dict[str, object] | None:
-    """Return the approval; None if the person refused."""
+    """Return the approval as JSON, or None if the person refused."""
     with open_state() as state:
         async with open_host(targets, state) as host:
             found = await find(host, skill)
             bridge_problem = host.why_not_bridged(found)
             if found.approval_status is ApprovalStatus.APPROVED:
-                stderr_console().print(f"{found.quoted} is approved already, as it is now")
+                stderr_console().print(f"{found.quoted} is already approved in this version")
                 _warn_of_bridge(bridge_problem)
                 return _row(found, bridge_problem)
             if not found.claimed.lasting:
                 raise UsageError(
-                    f"no approval of {found.quoted} can be kept: not all its files have digests",
+                    f"cannot approve {found.quoted}: not all its files have digests",
                     hint=_hint_without_digests(found, bridge_problem),
                 )
             target = next(each for each in targets if each.label == found.label)
@@ -133,7 +133,10 @@ async def _approve(
                 _print_request(await host.inspect(found), target)
             _warn_of_bridge(bridge_problem)
             if not yes and not is_interactive():
-                raise UsageError("nobody is there who could be asked", hint="if you agree, add `--yes`")
+                raise UsageError(
+                    "cannot ask for approval: stdin or stderr is not a terminal",
+                    hint="add `--yes` to approve without asking",
+                )
             if not yes and not confirm("approve exactly this?"):
                 stderr_console().print("nothing was approved")
                 return None
@@ -144,9 +147,9 @@ async def _approve(
 
 def _hint_without_digests(found: HostedSkill, bridge_problem: str) -> str:
     bridge = (
-        f"`skillwire bridge` cannot pass it on: {bridge_problem}"
+        f"`skillwire bridge` cannot offer it: {bridge_problem}"
         if bridge_problem
-        else f"`skillwire bridge` offers it with `--trust {found.label}` only"
+        else f"`skillwire bridge` offers it only with `--trust {found.label}`"
     )
     return f"hosts ask for approval each time it is used; {bridge}"
 
@@ -155,7 +158,7 @@ def _warn_of_bridge(bridge_problem: str) -> None:
     """Warn that a bridge cannot use the approval."""
     if bridge_problem:
         message = (
-            f"`skillwire bridge` cannot pass it on: {bridge_problem}. Hosts can use it with your approval."
+            f"`skillwire bridge` cannot offer it: {bridge_problem}. Hosts can use it with your approval."
         )
         stderr_console().print(Text(escape_invisible(message), style="yellow"))
 
@@ -170,7 +173,7 @@ def _row(found: HostedSkill, bridge_problem: str) -> dict[str, object]:
 
 
 def _print_request(request: Inspection, target: Target) -> None:
-    """Print all that a person should know before they say yes."""
+    """Print everything that a person must know before approving."""
     console, found = stdout_console(), request.skill
     console.print(Text.assemble((found.handle, "bold cyan"), f"  {quoted(found.description, None)}"))
     console.print(
@@ -181,5 +184,5 @@ def _print_request(request: Inspection, target: Target) -> None:
         console.print(Text.assemble(("asks for: ", "bold yellow"), quoted(effect), "  (not granted by this)"))
     print_files(request)
     if request.changes:
-        console.print(Text("changed since it was approved:", style="bold yellow"))
+        console.print(Text("changed since you approved it:", style="bold yellow"))
         print_changes(request.changes)

@@ -1,4 +1,4 @@
-"""`skillwire bridge`: one MCP server in front of many."""
+"""`skillwire bridge`: expose the skills of several MCP servers through one."""
 
 import os
 import shlex
@@ -47,34 +47,45 @@ from skillwire.terminal.options import (
 from skillwire.terminal.output import stderr_console
 
 _MAX_BRIDGES = 4
-"""Bridges in front of each other. One that leads back to itself would start without end."""
+"""Maximum length of a chain of bridges. A bridge that leads back to itself would start processes forever."""
 _SHOWN = 5
-"""Skills that are not approved, and are named at the start. All are in `skillwire://problems`."""
+"""Skills without approval that are printed at the start. `skillwire://problems` lists all of them."""
 
 
 def bridge(
     servers: Annotated[
         list[str] | None,
-        Parameter(name="SERVER", help="Labels, URLs, or `--` and the command that starts a server."),
+        Parameter(name="SERVER", help="Label or URL of a server, or `--` and the command that starts it."),
     ] = None,
     /,
     *,
     trust: Annotated[
         list[str] | None,
-        Parameter(name="--trust", help="A label whose skills are all offered, unapproved (repeatable)."),
+        Parameter(
+            name="--trust",
+            metavar="LABEL",
+            help="Offer all skills of this server to every client, without approval (repeatable).",
+        ),
     ] = None,
     http: Http = None,
     catalog: Annotated[
-        Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
+        Literal["instructions", "tool-description"],
+        Parameter(metavar="PLACE", show_default=True, help="Where models find the list of skills."),
     ] = "instructions",
-    catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
+    catalog_tokens: Annotated[
+        int, Parameter(metavar="N", show_default=True, help="Maximum length of that list, in tokens.")
+    ] = DEFAULT_TOKENS,
     prompt_content: BridgedPromptContents = "resource",
-    no_drafts: Annotated[bool, Parameter(help="Leave out the index and manifests for early hosts.")] = False,
+    no_drafts: Annotated[
+        bool, Parameter(help="Do not serve the index and manifests of earlier drafts of the extension.")
+    ] = False,
     list_nonconforming: ListNonconforming = False,
     allow: Allow = None,
     server_token_env: Annotated[
         str | None,
-        Parameter(help="The environment variable with the bearer token to send to the one URL named."),
+        Parameter(
+            metavar="VARIABLE", help="Environment variable with the bearer token to send to the server's URL."
+        ),
     ] = None,
     token_env: ClientTokenEnv = None,
     allow_public: AllowPublic = False,
@@ -82,13 +93,13 @@ def bridge(
     allow_origin: AllowOrigin = None,
     no_well_known: NoWellKnown = False,
 ) -> int:
-    """Be one MCP server in front of many, for their skills.
+    """Expose the skills of several MCP servers through one.
 
-    Hosts that know the Skills extension get every verified skill, below the label of its server, and ask
-    their user themselves. Tools, prompts and instructions are for all other clients. They show the skills
-    that you have approved with `skillwire approve`, and all of the labels that you `--trust`.
+    Hosts that support the Skills extension get every verified skill, below the label of its server, and ask
+    their users for approval themselves. All other clients use tools, prompts and instructions. These offer
+    only skills that you approved with `skillwire approve`, and all skills of servers that you `--trust`.
 
-    A server that cannot be reached is a problem in `skillwire://problems`, and served when it is back.
+    If a server cannot be reached, `skillwire://problems` reports it. Its skills appear when it answers again.
 
     For example:
 
@@ -112,7 +123,7 @@ def bridge(
         list_nonconforming=list_nonconforming,
     )
     endpoint = HttpOptions(http, token_env, allow_public, allow_host, allow_origin).endpoint()
-    os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # for the programs that this one starts
+    os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # counts bridges, for the programs started here
     with state_or_error() as state:
         run_loop(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known).run)
     return 0
@@ -120,11 +131,11 @@ def bridge(
 
 @dataclass(frozen=True, slots=True)
 class _Bridge:
-    """A bridge that is about to run."""
+    """A configured bridge. `run` serves until the process ends."""
 
     targets: Sequence[Target]
     state: State | StateError
-    """What is remembered; or why nothing is, and then it is served all the same."""
+    """The stored approvals and logins, or why they cannot be used. The bridge serves in both cases."""
     trusted: Collection[str]
     serve_options: ServeOptions
     endpoint: Endpoint | None
@@ -137,7 +148,7 @@ class _Bridge:
             state, failure = (self.state, None) if isinstance(self.state, State) else (None, self.state)
             library = await bridge_library(links, state, self.trusted, format_command, failure)
             _print_summary(await load(library), len(links))
-            # Who may see what, the servers know: nothing of it is for a cache that others share.
+            # Only the servers know who may see which skill, so shared caches must not store any answer.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(
                 library, self.serve_options, freshness, name="skillwire-bridge", well_known=self.well_known
@@ -150,14 +161,14 @@ def _targets(
 ) -> list[Target]:
     """Return how to reach the servers. Raises `UsageError`."""
     if not servers:
-        hint = "`skillwire servers` lists those that you have; a URL, or `--` and a command, will do as well"
-        raise UsageError("it is not said in front of which servers", hint=hint)
+        hint = "`skillwire servers` lists the configured ones; a URL, or `--` and a command, works as well"
+        raise UsageError("name at least one server", hint=hint)
     if server_token_env is not None and (len(servers) > 1 or not is_address(servers[0])):
-        hint = "name one URL, or write the headers of each server into the file that names it"
-        raise UsageError("`--server-token-env` is for one URL: a token is sent to nobody else", hint=hint)
+        hint = "name one URL, or configure the headers of each server in its client's file"
+        raise UsageError("`--server-token-env` requires exactly one server, given by URL", hint=hint)
     if len(os.environ.get(BRIDGES, "")) >= _MAX_BRIDGES:
-        hint = "a server that you named is this bridge itself, or leads back to it: leave it out"
-        raise UsageError(f"this is the bridge of a bridge of {_MAX_BRIDGES - 1} others", hint=hint)
+        hint = "remove the server that is this bridge itself, or leads back to it"
+        raise UsageError(f"a chain of bridges is longer than {_MAX_BRIDGES}", hint=hint)
     return resolve_targets(servers, allow, server_token_env)
 
 
@@ -166,13 +177,17 @@ def _trusted(labels: Sequence[str], targets: Sequence[Target]) -> frozenset[str]
     if unknown := next((label for label in labels if label not in known), None):
         named = ", ".join(map(quoted, known))
         raise UsageError(
-            f"`--trust {escape_invisible(unknown)}` means none of the servers", hint=f"there is {named}"
+            f"`--trust {escape_invisible(unknown)}` is not the label of a named server",
+            hint=f"the labels are {named}",
         )
     return frozenset(labels)
 
 
 def _approve_command_for(known: KnownServers) -> Callable[[Target, str], str]:
-    """Return who knows the command that approves a skill: with its address, if no file names the server."""
+    """Return a function that formats the command to approve a skill.
+
+    The command contains the address of a server that no client's file names.
+    """
 
     def command(target: Target, skill: str) -> str:
         approve = approve_command(target, skill)
@@ -180,15 +195,15 @@ def _approve_command_for(known: KnownServers) -> Callable[[Target, str], str]:
             return approve
         if target.url is not None:
             return f"{approve} --from {shlex.quote(target.spelled)}"
-        # Any word but the name of a file may be a secret, and clients read this.
-        told = all(Path(target.cwd or "", word).is_file() for word in target.command[1:])
-        return f"{approve} -- {target.spelled if told else 'COMMAND'}"
+        # Clients see this text. Any word that is not the name of a file may be a secret.
+        is_public = all(Path(target.cwd or "", word).is_file() for word in target.command[1:])
+        return f"{approve} -- {target.spelled if is_public else 'COMMAND'}"
 
     return command
 
 
 def _print_summary(catalog: Catalog, servers: int) -> None:
-    """Say what there is, and what keeps the rest from models and people."""
+    """Print how many skills there are, and why some are not offered to models and people."""
     console = stderr_console()
     withheld = [catalog.withheld_report(entry) for entry in catalog.withheld]
     offered = len(catalog.entries) - len(withheld)
@@ -197,7 +212,7 @@ def _print_summary(catalog: Catalog, servers: int) -> None:
     for problem in catalog.problems:
         if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST, Rule.STATE_FAILED}:
             console.print(Text(escape_invisible(f"{problem.path}: {problem.message}")))
-    for told in withheld[:_SHOWN]:
-        console.print(Text(escape_invisible(f"{told['path']}: {told['message']}; {told['hint']}")))
+    for report in withheld[:_SHOWN]:
+        console.print(Text(escape_invisible(f"{report['path']}: {report['message']}; {report['hint']}")))
     if len(withheld) > _SHOWN:
         console.print(f"and {len(withheld) - _SHOWN:,} more, all in `skillwire://problems`")

@@ -1,4 +1,4 @@
-"""`skillwire cache`: the files of servers that are kept on this machine."""
+"""`skillwire cache`: list or delete the cached files of servers."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -18,16 +18,19 @@ Action: TypeAlias = Literal["ls", "purge"]
 
 
 def cache(
-    action: Annotated[Action, Parameter(name="ACTION", help="`ls` or `purge`.")] = "ls",
-    label: Annotated[str | None, Parameter(name="LABEL", help="Only what is kept of this server.")] = None,
+    action: Annotated[
+        Action,
+        Parameter(name="ACTION", show_default=True, help="`ls` lists cached files, `purge` deletes them."),
+    ] = "ls",
+    label: Annotated[str | None, Parameter(name="LABEL", help="Only files of this server.")] = None,
     /,
     *,
     json: AsJson = False,
 ) -> int:
-    """List the files of servers that are kept, or throw them away. They are fetched again when needed.
+    """List or delete the cached files of servers. Deleted files are fetched again when needed.
 
-    Each is compared with its digest whenever it is used. Approvals stay: `skillwire servers --forget` takes
-    them, too.
+    A cached file is checked against its digest whenever it is used. Approvals are not deleted; to delete them
+    as well, use `skillwire servers --forget`.
 
     For example:
 
@@ -37,35 +40,37 @@ def cache(
     ```
     """
     with open_existing_state() as state:
-        kept = [] if state is None else state.cache.list_files()
+        cached = [] if state is None else state.cache.list_files()
         if (
             label is not None
             and state is not None
-            and label not in {*state.labels(), *(e.label for e in kept)}
+            and label not in {*state.labels(), *(e.label for e in cached)}
         ):
-            raise UsageError(f"nothing is kept of {quoted(label)}", hint="`skillwire cache` lists what is")
+            raise UsageError(
+                f"nothing is stored for {quoted(label)}", hint="`skillwire cache` lists all files"
+            )
         if action == "purge":
             count = 0 if state is None else state.cache.purge(label)
-            stderr_console().print(f"{pluralize(count, 'file')} thrown away")
+            stderr_console().print(f"{pluralize(count, 'file')} deleted")
             return 0
-    _print([each for each in kept if label in {None, each.label}], as_json=json)
+    _print([each for each in cached if label in {None, each.label}], as_json=json)
     return 0
 
 
-def _print(kept: list[CachedFile], *, as_json: bool) -> None:
+def _print(cached: list[CachedFile], *, as_json: bool) -> None:
     console = stdout_console()
     if as_json:
-        print_json([_row(each) for each in kept])
-    elif not console.is_terminal:  # one line a file, for `grep` and `cut`
-        for each in kept:
+        print_json([_row(each) for each in cached])
+    elif not console.is_terminal:  # one line per file, for `grep` and `cut`
+        for each in cached:
             print_line(f"{each.label}\t{escape_invisible(each.uri)}\t{each.size}\t{each.used.isoformat()}")
-    elif kept:
+    elif cached:
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("server", style="cyan")
         table.add_column("uri", overflow="fold")
         table.add_column("bytes", justify="right")
         table.add_column("used")
-        for each in kept:
+        for each in cached:
             row = (
                 each.label,
                 Text(escape_invisible(each.uri)),
@@ -75,8 +80,8 @@ def _print(kept: list[CachedFile], *, as_json: bool) -> None:
             table.add_row(*row)
         console.print(table, soft_wrap=False)
     if not as_json:
-        total = sum(each.size for each in kept)
-        stderr_console().print(f"{pluralize(len(kept), 'file')}, {pluralize(total, 'byte')}")
+        total = sum(each.size for each in cached)
+        stderr_console().print(f"{pluralize(len(cached), 'file')}, {pluralize(total, 'byte')}")
 
 
 def _row(cached: CachedFile) -> dict[str, object]:

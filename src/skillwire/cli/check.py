@@ -19,24 +19,26 @@ def check(
         list[str] | None,
         Parameter(
             name="PATH",
-            help="Skills, or sources of skills; without one, `SKILLS_DIR` and the configuration.",
+            help="Skill or source to check. Default: `SKILLS_DIR` and the configuration file.",
         ),
     ] = None,
     /,
     *,
     format: Annotated[  # noqa: A002 - the name of the option
         Literal["text", "json", "sarif", "github"],
-        Parameter(help="How to print what was found.", show_default=True),
+        Parameter(metavar="FORMAT", help="Output format.", show_default=True),
     ] = "text",
-    json: Annotated[bool, Parameter(help="Short for `--format json`.")] = False,
-    strict: Annotated[bool, Parameter(help="Warnings count too, and finding no skill at all.")] = False,
+    json: Annotated[bool, Parameter(help="Same as `--format json`.")] = False,
+    strict: Annotated[bool, Parameter(help="Also fail on warnings, and if no skill is found.")] = False,
     follow_links: FollowLinks = False,
     areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),
 ) -> int:
-    """Report every problem of every skill: where, what, and what to do.
+    """Report every problem in your skills: where it is, what is wrong, and how to fix it.
 
-    An *error* keeps a skill from being served; a *warning* does not. Exit code 0: every skill can be
-    served. Exit code 1: one cannot (with `--strict`: or there is a warning, or no skill at all).
+    A skill with an *error* is not served. A skill with a *warning* is.
+
+    Exit code 0: there are no errors. 1: there is an error; with `--strict`, also if there is a warning or no
+    skill at all.
 
     For example:
 
@@ -57,7 +59,7 @@ def check(
 
 
 def _summarise(found: CheckResult, *, strict: bool) -> int:
-    """Say in one line what was found, and return the exit code for it."""
+    """Print a one-line summary and return the exit code."""
     errors = sum(problem.severity is Severity.ERROR for problem in found.problems)
     warnings = len(found.problems) - errors
     good = f"{pluralize(found.good, 'skill')} {found.verdict[found.good != 1]}"

@@ -1,4 +1,4 @@
-"""`skillwire diff`: in what a skill on a server differs from the one that was approved."""
+"""`skillwire diff`: show how a server's skill differs from the approved version."""
 
 from collections.abc import Sequence
 
@@ -25,9 +25,9 @@ def diff(
     token_env: TokenEnv = None,
     json: AsJson = False,
 ) -> int:
-    """Show in what a skill of a server differs from the version that you approved. No file is read.
+    """Show how a server's skill differs from the version that you approved. Reads no files.
 
-    Exit code 0: it is what was approved. 1: it differs, or nothing of it was ever approved.
+    Exit code 0: it has not changed. 1: it has changed, or you never approved it.
 
     For example:
 
@@ -41,12 +41,12 @@ def diff(
         print_json(_as_json(found, changes))
     elif changes is None:
         stderr_console().print(
-            f"nothing of {found.quoted} was approved; `skillwire approve {found.handle}` shows it"
+            f"{found.quoted} was never approved; `skillwire approve {found.handle}` shows it and asks you"
         )
     elif changes:
         print_changes(changes)
     else:
-        stderr_console().print(f"{found.quoted} is what was approved")
+        stderr_console().print(f"{found.quoted} has not changed since you approved it")
     return 0 if changes is not None and not changes else 1
 
 
@@ -58,17 +58,15 @@ async def _diff(skill: str, targets: Sequence[Target]) -> tuple[HostedSkill, Cha
 
 
 def print_changes(changes: Changes) -> None:
-    """Print a line for each difference."""
+    """Print one line per difference."""
     marks = (("+", "green", changes.added), ("-", "red", changes.removed), ("~", "yellow", changes.modified))
     for mark, style, paths in marks:
         for path in paths:
             stdout_console().print(Text(f"{mark} {quote_if_needed(path)}", style=style))
     for field in changes.fields:
-        stdout_console().print(
-            Text(f"~ {quote_if_needed(field)}, a field of its frontmatter", style="yellow")
-        )
+        stdout_console().print(Text(f"~ frontmatter field {quote_if_needed(field)}", style="yellow"))
     if changes.integrity:
-        stdout_console().print(Text("~ whether it has digests", style="yellow"))
+        stdout_console().print(Text("~ which files have digests", style="yellow"))
 
 
 def _as_json(found: HostedSkill, changes: Changes | None) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Which skill, source or server a person means by an argument."""
+"""Find the skill, source or server that an argument names."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -45,10 +45,9 @@ def find_skill(
     named = sources or _has_default_sources(config)
     if not is_folder and not named:
         raise UsageError(
-            f"it is not said where to look for {quoted(skill)}",
-            hint=f"add `--from SOURCE`, or set `{SKILLS_DIR}`; a folder is "
-            f"`./{escape_invisible(skill)}`, "
-            "a server's skill `LABEL:NAME`",
+            f"cannot look for {quoted(skill)}: no source is named",
+            hint=f"add `--from SOURCE`, or set `{SKILLS_DIR}`; "
+            f"write `./{escape_invisible(skill)}` for a folder, `LABEL:NAME` for a server's skill",
         )
     if is_folder and not named:
         return _in_folder(skill, follow_links=follow_links)
@@ -72,14 +71,14 @@ def find_skill(
 
 
 def _skill_hint(file: str) -> str:
-    """Return how to name a skill instead of a file."""
+    """Return how to name the skill that a file belongs to."""
     if detect_archive_format(file) is not None:
         return f"name a skill in it, and add `--from {file}`"
     return f"name its folder, {quoted(str(local_path(file).parent))}"
 
 
 def _has_default_sources(config: ConfigFile | None) -> bool:
-    """Whether there is anything to look in that nobody named."""
+    """Whether the environment or the configuration file names a source."""
     if os.environ.get(SKILLS_DIR, "").strip():
         return True
     return bool(SourceSettings.read(config or ConfigFile(default_config())).sources)
@@ -88,9 +87,10 @@ def _has_default_sources(config: ConfigFile | None) -> bool:
 def find_served(
     skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
 ) -> SkillRecord:
-    """Return the skill that `skill` names, with the URI that it has where `sources` are served.
+    """Return the skill that `skill` names, with the URI that it has when `sources` are served.
 
-    A folder on its own does not know what stands above it where it is served. Raises as `find_skill`.
+    Its URI depends on the source it is served from, so a folder named alone is looked up in the sources.
+    Raises as `find_skill`.
     """
     entry = find_skill(skill, sources, follow_links=follow_links, config=config).entry
     if not sources and not _has_default_sources(config):
@@ -98,8 +98,8 @@ def find_served(
     library = load_library(sources, follow_links=follow_links, config=config)
     served = _at(library, entry.origin.location)
     if served is None:
-        hint = "name the folders that you serve with `--from`"
-        raise NoSuchSkillError(f"{quoted(skill)} is in none of the folders to look in", hint=hint)
+        hint = "name the source that you serve with `--from`"
+        raise NoSuchSkillError(f"{quoted(skill)} is not in any source that is served", hint=hint)
     return served
 
 
@@ -116,10 +116,10 @@ def _in_folder(folder: str, *, follow_links: bool) -> FoundSkill:
         hint = (
             ""
             if errors
-            else f"a skill is a folder with a `SKILL.md`; look for skills with `skillwire list {folder}`"
+            else f"a skill is a folder with a `SKILL.md`; `skillwire list {folder}` lists skills below it"
         )
         raise NoSuchSkillError(
-            f"the folder {quoted(folder)} is no skill that can be served", hint=hint, problems=errors
+            f"the folder {quoted(folder)} is not a skill that can be served", hint=hint, problems=errors
         )
     return FoundSkill(library, entry)
 
@@ -134,52 +134,54 @@ def _not_found_error(library: Library, skill: str) -> NoSuchSkillError:
     errors = (problem for problem in catalog.problems if problem.severity is Severity.ERROR)
     broken = [problem for problem in errors if PurePosixPath(problem.path).parent.name == skill]
     if broken:
-        return NoSuchSkillError(f"the skill {quoted(skill)} is there, but cannot be served", problems=broken)
-    where = f"`skillwire list` shows what there is; say where to look with `--from FOLDER` or `{SKILLS_DIR}`"
+        return NoSuchSkillError(f"the skill {quoted(skill)} exists, but cannot be served", problems=broken)
+    where = f"`skillwire list` lists the skills; choose where to look with `--from SOURCE` or `{SKILLS_DIR}`"
     hint = did_you_mean(skill, Names(catalog).handles()) or where
     return NoSuchSkillError(f"there is no skill {quoted(skill)}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where to look for skills."""
+    """Arguments of a command, divided into sources and servers."""
 
     sources: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, arguments: Sequence[str] | None) -> "Places":
-        """Return which of the arguments are servers. Raises `UsageError` where one may be both."""
-        known = cache(lambda: known_servers(os.environ))  # which nobody needs who names folders
+        """Divide the arguments. Raises `UsageError` for one that could be both."""
+        known = cache(
+            lambda: known_servers(os.environ)
+        )  # read the clients' files only if a label is possible
         servers = [argument for argument in arguments or () if _is_server(argument, known)]
         return cls(tuple(each for each in arguments or () if each not in servers), tuple(servers))
 
 
 def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
-    """Whether an argument means a server.
+    """Whether an argument names a server.
 
-    What begins with `.`, `/` or `~`, or exists, is a source, and so is an address that does not say that it
-    is a server's. Else it is the label of a server. Raises `UsageError` where it may be both.
+    An argument that begins with `.`, `/` or `~`, or that exists as a path, is a source. So is a URL without
+    the prefix `mcp+`. Anything else is the label of a server. Raises `UsageError` for one that could be both.
     """
     if argument.startswith(_SERVERS):
         return True
-    label, meant = parse_label(argument), argument.endswith(":")
+    label, explicit = parse_label(argument), argument.endswith(":")
     if label is None or argument.startswith((".", "/", "~")):
         return False
-    if not meant and SCHEME.match(argument):
+    if not explicit and SCHEME.match(argument):
         return False
-    exists = not meant and local_path(argument).exists()
+    exists = not explicit and local_path(argument).exists()
     if exists and label in known().labels:
         raise UsageError(
-            f"{quoted(argument)} is both a folder and a server",
+            f"{quoted(argument)} is both a folder and the label of a server",
             hint=f"write `./{argument}` for the folder, or `{argument}:` for the server",
         )
     if exists or detect_archive_format(argument) is not None:
         return False
-    if label not in known().labels and not meant:
+    if label not in known().labels and not explicit:
         raise UsageError(
-            f"the folder {quoted(argument)} does not exist, and no file names a server of that name",
-            hint=f"a folder is written `./{argument}`; `skillwire servers` lists the servers",
+            f"the folder {quoted(argument)} does not exist, and no server has this label",
+            hint=f"write `./{argument}` for a folder; `skillwire servers` lists the servers",
         )
     return True
 
@@ -187,10 +189,9 @@ def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
 def find_local_or_servers(
     skill: str, arguments: Sequence[str] | None, *, follow_links: bool = False
 ) -> FoundSkill | tuple[str, ...]:
-    """Return a skill of a source, or the servers to look for it on.
+    """Return a skill found in a source, or the servers to search for it.
 
-    A server's skill never stands in for one of the person's own (H10). Raises `UsageError` or
-    `NoSuchSkillError`.
+    A server's skill never replaces one of the person's own (H10). Raises `UsageError` or `NoSuchSkillError`.
     """
     places = Places.of(arguments)
     if (label := label_of(skill)) is not None:
@@ -207,7 +208,7 @@ def find_local_or_servers(
 
 
 def label_of(skill: str) -> str | None:
-    """Return the label in `label:name` and `label:URI`; None if a skill is not spelled so."""
+    """Return the label in `label:name` or `label:URI`; None for any other form."""
     label, colon, rest = skill.partition(":")
-    spelled_so = colon and rest and not rest.startswith("//") and is_label(label)
-    return label if spelled_so and not Path(skill).exists() else None
+    has_label = colon and rest and not rest.startswith("//") and is_label(label)
+    return label if has_label and not Path(skill).exists() else None

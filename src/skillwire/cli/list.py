@@ -1,4 +1,4 @@
-"""`skillwire list`: the skills of folders, other sources and servers, at a glance."""
+"""`skillwire list`: list the skills of folders, other sources and servers."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -24,8 +24,8 @@ def list_skills(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="Sources, and servers by label, `mcp+URL` or `-- command`; "
-            "without one, `SKILLS_DIR` and the configuration.",
+            help="A source, or a server given as label, `mcp+URL` or `--` and its command. "
+            "Default: `SKILLS_DIR` and the configuration file.",
         ),
     ] = None,
     /,
@@ -35,9 +35,11 @@ def list_skills(
     allow: Allow = None,
     token_env: TokenEnv = None,
 ) -> int:
-    """List the skills that would be served, and those of servers.
+    """List the skills of folders, other sources or MCP servers.
 
-    Of servers, what is wrong with what they list is told beside it. Exit code 1 if there is anything.
+    Without servers, lists what `skillwire serve` would serve. Problems of servers are printed on stderr.
+
+    Exit code 1: a server does not answer, or its list has errors.
 
     For example:
 
@@ -76,7 +78,7 @@ def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) 
     if errors:
         keep = "keeps" if errors == 1 else "keep"
         message = f"{pluralize(errors, 'problem')} {keep} skills from being served"
-        stderr_console().print(f"{message}; {check_command(library)} them")
+        stderr_console().print(f"{message}; {check_command(library)} details")
     elif not catalog.entries:
         stderr_console().print(NO_SKILLS)
     return 0
@@ -96,7 +98,7 @@ def _row(catalog: Catalog, entry: SkillRecord) -> dict[str, object]:
 
 def _print_table(catalog: Catalog) -> None:
     console = stdout_console()
-    if not console.is_terminal:  # one line a skill, for `grep` and `cut`
+    if not console.is_terminal:  # one line per skill, for `grep` and `cut`
         for entry in catalog.entries.values():
             print_line(f"{entry.name}\t{entry.uri}\t{escape_invisible(entry.description)}")
         return

@@ -35,33 +35,48 @@ def login(
     *,
     scope: Annotated[
         list[str] | None,
-        Parameter(name="--scope", help="A scope to request in addition (repeatable)."),
+        Parameter(name="--scope", metavar="SCOPE", help="Additional scope to request (repeatable)."),
     ] = None,
     no_browser: Annotated[
-        bool, Parameter(help="Print the address of the login page. Do not open it.")
+        bool, Parameter(help="Print the URL of the login page instead of opening it.")
     ] = False,
     client_id: Annotated[
         str | None,
-        Parameter(help="A client that you registered, if programs cannot register one."),
+        Parameter(
+            metavar="ID",
+            help="OAuth client that you registered, for login servers without dynamic registration.",
+        ),
     ] = None,
     client_secret_env: Annotated[
-        str | None, Parameter(help="The environment variable with the secret of that client.")
+        str | None,
+        Parameter(metavar="VARIABLE", help="Environment variable with the secret of that client."),
     ] = None,
     port: Annotated[
-        int, Parameter(help="The local port that the browser is sent to. Any free one by default.")
+        int,
+        Parameter(
+            metavar="PORT",
+            show_default="any free port",
+            help="Local port that the login page redirects the browser to.",
+        ),
     ] = 0,
     timeout: Annotated[
-        float, Parameter(name="--timeout", help="Seconds to wait for you to log in.")
+        float,
+        Parameter(
+            name="--timeout",
+            metavar="SECONDS",
+            show_default=lambda value: f"{value:g}",
+            help="How long to wait for you to log in.",
+        ),
     ] = PATIENCE,
     allow_private: Annotated[bool, Parameter(help="Allow a login server in a private network.")] = False,
     allow: Allow = None,
 ) -> int:
     """Log in to a server that requires OAuth, and store the tokens.
 
-    Opens the login page in your browser, and prints its address. Without a browser on this machine, open that
-    address yourself. The tokens are stored in the system keyring if there is one, else in a file that only
-    you can read. They are sent to this server only, as long as its label and its URL stay the same. Expired
-    tokens are renewed.
+    Opens the login page in your browser and prints its URL. If this machine has no browser, open that URL
+    yourself. The tokens are stored in the system keyring, or, if there is none, in a file that only you can
+    read. They are sent only to this server, while its label and its URL stay the same. Expired tokens are
+    renewed.
 
     For example:
 
@@ -72,18 +87,18 @@ def login(
     ```
     """
     if not 0 <= port <= _LAST_PORT:
-        raise UsageError(f"`--port {port}` is not a port", hint="as in `--port 8123`")
+        raise UsageError(f"`--port {port}` is not a port number", hint="for example `--port 8123`")
     if not 0 < timeout < 24 * 3600:
         raise UsageError(
-            f"`--timeout {timeout:g}` is not between 0 seconds and a day", hint="as in `--timeout 60`"
+            f"`--timeout {timeout:g}` is not between 0 seconds and one day", hint="for example `--timeout 60`"
         )
-    asked = checked_scopes(scope or ())
+    scopes = checked_scopes(scope or ())
     client = _client(client_id, client_secret_env)
     (target,) = resolve_targets([server], allow)
     _check(target)
     with open_state() as state:
         show = _show(browser=not no_browser and has_browser())
-        anyio.run(_Login(target, state, asked, client, allow_private, show, port, timeout).run)
+        anyio.run(_Login(target, state, scopes, client, allow_private, show, port, timeout).run)
     return 0
 
 
@@ -91,10 +106,12 @@ def logout(
     server: Annotated[str, Parameter(name="SERVER", help="A server's label or URL.")],
     /,
 ) -> int:
-    """Log out of a server: revoke its tokens at the login server, and remove them here.
+    """Log out of a server: revoke its tokens at the login server, and delete them here.
 
-    The label may be one that no file names any more. The exit code is 1 if the login server does not confirm
-    that the tokens are revoked, or if they may still be in the keyring.
+    The label may be one that is no longer in any client's file.
+
+    Exit code 1: the login server did not confirm that the tokens are revoked, or they may still be in the
+    keyring.
 
     For example:
 
@@ -110,19 +127,19 @@ def logout(
 
 
 def _check(target: Target) -> None:
-    """Raise `UsageError` for a server that uses no login."""
+    """Raise `UsageError` for a server that cannot use a login."""
     if target.url is None:
-        hint = "it gets your environment variables; its documentation says which it needs"
-        raise UsageError(f"{quoted(target.label)} is started by a command, which needs no login", hint=hint)
+        hint = "such a server reads credentials from environment variables; see its documentation"
+        raise UsageError(f"{quoted(target.label)} is started by a command and needs no login", hint=hint)
     if target.has_token:
-        hint = "remove the header from the file that names the server, or go on without a login"
-        raise UsageError(f"{quoted(target.label)} has an `Authorization` header already", hint=hint)
+        hint = "remove the header from the client's file, or use the server without a login"
+        raise UsageError(f"{quoted(target.label)} already has an `Authorization` header", hint=hint)
 
 
 def _client(name: str | None, secret_env: str | None) -> KnownClient | None:
     if name is None:
         if secret_env is not None:
-            raise UsageError("`--client-secret-env` needs a client", hint="add `--client-id`")
+            raise UsageError("`--client-secret-env` requires `--client-id`", hint="add `--client-id`")
         return None
     return KnownClient(name, token_from(secret_env, os.environ) or "")
 
@@ -134,14 +151,14 @@ def _show(*, browser: bool) -> Show:
         console.print(Text(f"login server: {quoted(request.issuer)}"))
         if request.sites:
             sites = ", ".join(quoted(each) for each in request.sites)
-            console.print(Text(f"other sites that take part: {sites}", style="yellow"))
+            console.print(Text(f"other sites involved: {sites}", style="yellow"))
         if request.scope:
             console.print(Text(f"scopes: {quoted(request.scope)}"))
         if browser:
             console.print(Text(f"opening in your browser: {escape_invisible(request.url)}"))
             open_in_browser(request)
         else:
-            console.print("open this address in a browser on this machine:")
+            console.print("open this URL in a browser on this machine:")
             print_line(escape_invisible(request.url))
             sys.stdout.flush()
 
@@ -150,7 +167,7 @@ def _show(*, browser: bool) -> Show:
 
 @dataclass(frozen=True, slots=True)
 class _Login:
-    """The arguments of `login`."""
+    """A login that is about to run: the checked arguments of `login`."""
 
     target: Target
     state: State
@@ -171,12 +188,12 @@ class _Login:
                 client=self.client,
                 allow_private=self.allow_private,
             )
-        kept = await keep_login(logins, record)
-        where = "the system keyring" if kept.in_keyring else quoted(str(logins.folder))
-        stderr_console().print(Text(f"logged in to {quoted(kept.label)}; the tokens are in {where}"))
+        stored = await keep_login(logins, record)
+        where = "the system keyring" if stored.in_keyring else quoted(str(logins.folder))
+        stderr_console().print(Text(f"logged in to {quoted(stored.label)}; the tokens are in {where}"))
 
     def _with_earlier(self) -> str:
-        """Return the scopes to request. A login with more scopes keeps those of the earlier one."""
+        """Return the scopes to request: those of an earlier login and the new ones."""
         earlier = None
         if self.scope:
             with suppress(StateError):
@@ -208,7 +225,7 @@ async def _log_out(logins: Logins, label: str, target: Target | None, server: st
 
 
 def _stored(logins: Logins, label: str) -> LoginRecord | None:
-    """Return a login with its tokens, as far as they can be read. A damaged one is None."""
+    """Return a stored login, with its tokens if they can be read. A damaged login is None."""
     record = None
     with suppress(StateError):
         record = logins.find(label)

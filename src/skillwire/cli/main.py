@@ -1,4 +1,4 @@
-"""The table of commands. A command's module is loaded when it is called, and not before."""
+"""The table of commands, and how a command line is run. A command is imported only when it is called."""
 
 import os
 import re
@@ -9,9 +9,21 @@ from importlib import import_module
 from inspect import Parameter as SignatureParameter
 from inspect import signature
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
-from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
+from cyclopts import (
+    App,
+    Argument,
+    CoercionError,
+    ConsumeMultipleError,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    Token,
+    UnknownCommandError,
+    UnusedCliTokensError,
+)
 
 from skillwire import __version__
 from skillwire.app.areas import area_commands, area_options
@@ -29,16 +41,17 @@ if TYPE_CHECKING:
 
 
 COMMAND = "stdio:"
-"""What a command that starts a server begins with, as one word."""
+"""Prefix of an argument that holds the command line of a server."""
 EXIT_PROBLEMS = 1
 EXIT_USAGE = 2
 INTERRUPTED = 130
 
-# What `--http` takes for its value. Anything else behind it is an argument of its own, such as a folder.
+# A value of `--http`. Any other word after it is a separate argument, such as a folder.
 _ADDRESS = re.compile(r"(?:(?:\[[^\]]*\]|[^\s/\\:\[\]]*):)?[0-9]+", re.ASCII)
 _HOST = re.compile(r"localhost|[0-9]+(?:\.[0-9]*)+|\[[0-9A-Fa-f:.]*\]|[0-9A-Fa-f]*::[0-9A-Fa-f:]*", re.ASCII)
 _AREA = "area_"
-"""What the parameters begin with that hold the options of areas."""
+"""Prefix of the parameters that hold the options of areas."""
+_NUMBERS = {int: "a whole number", float: "a number"}
 _HELP, _VERSION = ("--help", "-h"), ("--version",)
 
 
@@ -46,88 +59,93 @@ COMMANDS = {
     "serve": Command(
         "skillwire.cli.serve:serve", "Serve skills to MCP clients, over stdio or HTTP.", over_http=True
     ),
-    "check": Command(
-        "skillwire.cli.check:check", "Report every problem of every skill, and what to do about it."
-    ),
+    "check": Command("skillwire.cli.check:check", "Report every problem in your skills, and how to fix it."),
     "list": Command(
         "skillwire.cli.list:list_skills",
-        "List the skills that would be served, and those of servers.",
+        "List the skills of folders, other sources or MCP servers.",
         takes_command=True,
     ),
     "show": Command(
         "skillwire.cli.show:show",
-        "Show one skill: frontmatter, files, digests, problems.",
+        "Show one skill: frontmatter, files, digests and problems.",
         takes_command=True,
         command_option="--from",
     ),
     "read": Command(
         "skillwire.cli.read:read",
-        "Print a file of a skill, checked against its digest.",
+        "Print one file of a skill, after checking its digest.",
         takes_command=True,
         command_option="--from",
     ),
     "servers": Command(
         "skillwire.cli.servers:servers",
-        "List the servers that files on this machine name.",
+        "List the MCP servers that are configured on this machine.",
         takes_command=True,
     ),
-    "login": Command("skillwire.cli.login:login", "Log in to a server that requires it."),
-    "logout": Command("skillwire.cli.login:logout", "Log out of a server, and revoke its tokens."),
+    "login": Command("skillwire.cli.login:login", "Log in to an MCP server that requires OAuth."),
+    "logout": Command("skillwire.cli.login:logout", "Log out of an MCP server and revoke its tokens."),
     "verify": Command(
         "skillwire.cli.verify:verify",
-        "Check that a server keeps what it promises of its skills.",
+        "Check that every file of a server's skills is as listed.",
         takes_command=True,
     ),
     "bridge": Command(
         "skillwire.cli.bridge:bridge",
-        "Be one MCP server in front of many, for their skills.",
+        "Expose the skills of several MCP servers through one.",
         takes_command=True,
         over_http=True,
     ),
     "diff": Command(
         "skillwire.cli.diff:diff",
-        "Show in what a skill differs from what was approved.",
+        "Show how a server's skill differs from what you approved.",
         takes_command=True,
         command_option="--from",
     ),
     "approve": Command(
         "skillwire.cli.approve:approve",
-        "Approve a skill of a server, as it is now.",
+        "Approve a skill of a server in its current version.",
         takes_command=True,
         command_option="--from",
     ),
-    "revoke": Command("skillwire.cli.revoke:revoke", "Take an approval back."),
+    "revoke": Command("skillwire.cli.revoke:revoke", "Revoke the approval of a skill."),
     "pull": Command(
         "skillwire.cli.pull:pull",
-        "Write all files of a skill on a server into a folder.",
+        "Download a skill from a server into a folder.",
         takes_command=True,
         command_option="--from",
     ),
-    "cache": Command("skillwire.cli.cache:cache", "List or throw away the files of servers that are kept."),
-    "sources": Command("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
-    "publish": Command("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
-    "visibility": Command("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
+    "cache": Command("skillwire.cli.cache:cache", "List or delete the cached files of servers."),
+    "sources": Command("skillwire.cli.sources:sources", "List, add, remove or fetch configured sources."),
+    "publish": Command(
+        "skillwire.cli.publish:publish", "Write skills as a web site that others install from."
+    ),
+    "visibility": Command(
+        "skillwire.cli.visibility:visibility", "Show or set whether models and people can use a skill."
+    ),
 }
-"""The commands of the core. Areas bring more."""
+"""The core commands. Areas add more."""
 
 
 def all_commands() -> dict[str, Command]:
-    """Return every command: those of the core, then those of the areas."""
+    """Return every command by name: core commands first, then those of areas."""
     return {**COMMANDS, **area_commands()}
 
 
 def command_function(name: str) -> Callable[..., object]:
-    """Return the function of a command, with the options of the core and of all areas."""
+    """Return the function of a command, with its own options and those that areas add."""
     return with_area_options(_function_of(all_commands()[name]), area_options(name))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line; return its exit code: 0 fine, 1 found something wrong, 2 wrong usage."""
+    """Run a command line and return its exit code: 0 for success, 1 for problems, 2 for wrong usage.
+
+    A command may return other codes; its help lists them.
+    """
     try:
         with owned():
             code = _run(with_command(with_http(arguments)))
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output had enough, and the interpreter must not try again
+    except BrokenPipeError:  # the reader closed the pipe; the interpreter must not flush to it again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -138,7 +156,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def with_http(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with a value for every `--http` that has none: the parser wants one.
+    """Return the arguments with a value for every `--http` that has none, because the parser requires one.
 
     Raises `UsageError` for a host without a port.
     """
@@ -147,15 +165,18 @@ def with_http(arguments: Sequence[str]) -> list[str]:
         return list(arguments)
     end = arguments.index("--") if "--" in arguments else len(arguments)
     following = [*arguments[1:end], None]
-    spelled = (
+    completed = (
         f"--http={DEFAULT_ADDRESS}" if each == "--http" and not _is_address(after) else each
         for each, after in zip(arguments[:end], following, strict=True)
     )
-    return [*spelled, *arguments[end:]]
+    return [*completed, *arguments[end:]]
 
 
 def _is_address(word: str | None) -> bool:
-    """Whether the word behind `--http` is its value: an address, or an empty word, which is refused later."""
+    """Whether the word after `--http` is its value.
+
+    An empty word counts as one and is rejected later. Raises `UsageError` for a host without a port.
+    """
     if word is None or os.path.exists(word):  # noqa: PTH110 - `Path` raises
         return word is not None and _ADDRESS.fullmatch(word) is not None
     if _HOST.fullmatch(word):
@@ -165,7 +186,7 @@ def _is_address(word: str | None) -> bool:
 
 
 def with_command(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with the command behind `--` as one of them: the parser would lose the `--`."""
+    """Return the arguments with the words after `--` joined to one, because the parser drops the `--`."""
     _, command = _called(arguments)
     if command is None or not command.takes_command or "--" not in arguments:
         return list(arguments)
@@ -175,15 +196,18 @@ def with_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:
-    """Say what went wrong, and return the exit code for it."""
+    """Print an error with its hint, and return its exit code."""
     from skillwire.terminal.output import print_error, print_problems, stderr_console  # noqa: PLC0415 - colours are slow to load
 
     match error:
         case UnusedCliTokensError(unused_tokens=[unexpected, *_]):
-            hint = f"write names side by side, before or after all options; {_help_hint(arguments)}"
-            print_error(f"{quoted(unexpected)} is not expected here", hint=hint)
+            hint = f"write all arguments side by side, before or after the options; {_help_hint(arguments)}"
+            print_error(f"unexpected argument {quoted(unexpected)}", hint=hint)
             return EXIT_USAGE
-        case CycloptsError() | InvalidValueError():
+        case CycloptsError():
+            print_error(_parser_message(error), hint=_help_hint(arguments))
+            return EXIT_USAGE
+        case InvalidValueError():
             print_error(str(error), hint=_help_hint(arguments))
             return EXIT_USAGE
         case UsageError():
@@ -197,10 +221,29 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
     return EXIT_PROBLEMS
 
 
-def _called(arguments: Sequence[str]) -> tuple[str | None, Command | None]:
-    """Return the name of the command that is called, and the command if there is one.
+def _parser_message(error: CycloptsError) -> str:
+    """Return what is wrong with the arguments, in our words instead of the parser's."""
+    match error:
+        case ConsumeMultipleError():
+            pass
+        case MissingArgumentError(keyword=str(option)):
+            return f"`{option}` requires a value"
+        case MissingArgumentError(argument=Argument(name=name)):
+            return f"`{name}` is missing"
+        case CoercionError(target_type=target, token=Token() as token) if target in _NUMBERS:
+            return f"`{token.keyword}` requires {_NUMBERS[target]}, not {quoted(token.value)}"
+        case UnknownCommandError(unused_tokens=[unknown, *_]):
+            return f"unknown option {quoted(unknown)}"
+        case _:
+            pass
+    message = str(error)
+    return message[:1].lower() + message[1:].removesuffix(".")
 
-    Areas are loaded only for a command that the core does not have.
+
+def _called(arguments: Sequence[str]) -> tuple[str | None, Command | None]:
+    """Return the name of the called command, and the command if it exists.
+
+    Areas are loaded only for a name that is not a core command.
     """
     name = next((argument for argument in arguments if not argument.startswith("-")), None)
     if name is None or name in COMMANDS:
@@ -212,10 +255,10 @@ def _run(arguments: Sequence[str]) -> int:
     name, command = _called(arguments)
     if name is None:
         return _parsed(arguments, all_commands())
-    if command is None:  # the parser would load every command to say so
+    if command is None:  # the parser would load every command to report this
         close = find_close_matches(name, all_commands(), 1)
-        meant = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the verbs"
-        raise UsageError(f"there is no verb {quoted(name)}", hint=meant)
+        hint = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the commands"
+        raise UsageError(f"unknown command {quoted(name)}", hint=hint)
     if _asks_for_help(arguments):
         return _parsed(arguments, {name: command}, command_function(name))
     require_posix(f"`skillwire {name}`")
@@ -229,16 +272,17 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def with_area_options(function: Callable[..., object], options: Mapping[str, type]) -> Callable[..., object]:
-    """Return a command of the core with the options of areas, which it gets as its argument `areas`.
+    """Return a core command that also accepts the options of areas.
 
-    There they are by the name of the area, and only those of which at least one was given.
+    The command gets them as its argument `areas`, a mapping by the name of the area. An area is in it only if
+    at least one of its options was given.
     """
     if not options:
         return function
 
     def extended(*arguments: object, **named: object) -> object:
-        given = {area: named.pop(_AREA + area, None) for area in options}
-        areas = {area: flags for area, flags in given.items() if flags is not None}
+        parsed = {area: named.pop(_AREA + area, None) for area in options}
+        areas = {area: flags for area, flags in parsed.items() if flags is not None}
         return function(*arguments, **named, areas=areas)
 
     known = signature(function)
@@ -262,21 +306,22 @@ def _asks_for_help(arguments: Sequence[str]) -> bool:
 def _parsed(
     arguments: Sequence[str], commands: Mapping[str, Command], function: Callable[..., object] | None = None
 ) -> int:
-    """Run one command, whose `function` is given, or describe several. Return the exit code."""
+    """Run one command if its `function` is given, else print the list of `commands`. Return the exit code."""
     app = App(
         name="skillwire",
-        help="Serve Agent Skills over the Model Context Protocol, and look after them.",
+        help="Serve Agent Skills to any MCP client, and use other servers' skills safely.",
         version=__version__,
         help_flags=_HELP,
         version_flags=_VERSION,
         console=_manual() if function is None or _asks_for_help(arguments) else None,
+        group_parameters=Group("Options"),
         default_parameter=Parameter(negative=(), show_default=False),
     )
     for name, command in commands.items():
         if function is None:
             app.command(command.function, name=name, help=command.help)
         else:
-            app.command(function, name=name)
+            app.command(function, name=name, usage=_usage(name, function))
     code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0
 
@@ -287,7 +332,7 @@ def _function_of(command: Command) -> Callable[..., object]:
 
 
 def _loaded(module: str) -> ModuleType:
-    """Return the module of a verb. Loading it is most of what a start consists of."""
+    """Return a command's module. Importing it is most of the start-up time, so garbage collection pauses."""
     if module in sys.modules:
         return sys.modules[module]
     with gc_paused():
@@ -295,8 +340,8 @@ def _loaded(module: str) -> ModuleType:
 
 
 def _manual() -> "Console":
-    """Return what the parser prints on. Where nobody asks it to, it needs none."""
-    from skillwire.terminal.output import help_console  # noqa: PLC0415 - as above
+    """Return the console that the parser prints help on."""
+    from skillwire.terminal.output import help_console  # noqa: PLC0415 - colours are slow to load
 
     return help_console()
 
@@ -304,5 +349,23 @@ def _manual() -> "Console":
 def _help_hint(arguments: Sequence[str]) -> str:
     name, command = _called(arguments)
     return (
-        f"`skillwire {name} --help` shows how it is used" if command else "`skillwire --help` lists the verbs"
+        f"`skillwire {name} --help` shows the usage" if command else "`skillwire --help` lists the commands"
     )
+
+
+def _usage(name: str, function: Callable[..., object]) -> str:
+    """Return the first line of a command's help, which names its arguments and required options."""
+    required: list[str] = []
+    arguments: list[str] = []
+    optional = False
+    for each in signature(function).parameters.values():
+        kind, *extras = get_args(each.annotation)
+        shown = next((extra for extra in extras if isinstance(extra, Parameter)), Parameter())
+        is_required = each.default is SignatureParameter.empty
+        if each.kind is SignatureParameter.KEYWORD_ONLY:
+            optional = optional or not is_required
+            required += [f"--{each.name} {shown.metavar}"] if is_required else []
+            continue
+        word = f"{next(iter(shown.name or [each.name]))}{'...' if list[str] in get_args(kind) else ''}"
+        arguments.append(word if is_required else f"[{word}]")
+    return f"Usage: skillwire {' '.join([name, *required, *(['[OPTIONS]'] if optional else []), *arguments])}"

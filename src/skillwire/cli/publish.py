@@ -1,4 +1,4 @@
-"""`skillwire publish`: a folder for a web server, from which others can fetch the skills."""
+"""`skillwire publish`: write a folder for a web server, from which others install skills."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -29,22 +29,27 @@ from skillwire.terminal.output import print_error, print_json, print_problems, s
 def publish(
     sources: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="What to publish; without one, `SKILLS_DIR` and the configuration."),
+        Parameter(name="SOURCE", help="Source to publish. Default: `SKILLS_DIR` and the configuration file."),
     ] = None,
     /,
     *,
-    out: Annotated[Path, Parameter(help="The folder that your web server serves as the root of the site.")],
+    out: Annotated[
+        Path, Parameter(metavar="FOLDER", help="Folder that your web server serves as the root of the site.")
+    ],
     json: AsJson = False,
     follow_links: FollowLinks = False,
 ) -> int:
-    """Publish skills on a web site, below `/.well-known/agent-skills/`.
+    """Write skills as a web site, below `/.well-known/agent-skills/`.
 
     Writes an index, a download for each skill (its `SKILL.md`, or a `.tar.gz` if it has more files), and
-    all files to look at. Publishing again changes what changed and removes what is gone; files that are not
-    from here are never touched. The index is exchanged last, so the site is whole at every moment.
+    every file on its own. Publishing again updates changed files and removes those of deleted skills. Files
+    that this command did not write are never touched. The index is replaced last, so the site is always
+    consistent.
 
-    A skill that cannot be published is named, the others are published, and the exit code is 1. If a source
-    cannot be looked at, or no skill is left, nothing is written at all.
+    A skill that cannot be published is reported, and the others are published. If a source cannot be read,
+    or no skill can be published, nothing is written.
+
+    Exit code 1: a skill or source could not be published.
 
     For example:
 
@@ -72,27 +77,27 @@ def publish(
 
 
 def _matters(problem: Problem) -> bool:
-    """Whether the site would lack something, or show something old, because of it."""
-    not_as_it_is = {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
-    return problem.severity is Severity.ERROR or problem.rule in not_as_it_is
+    """Whether the site would be incomplete or outdated because of this problem."""
+    incomplete = {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
+    return problem.severity is Severity.ERROR or problem.rule in incomplete
 
 
 def _require_complete(errors: list[Problem], choice: PublishableSkills) -> None:
-    """Raise if the site would lose what nobody removed."""
+    """Raise `SourceError` if publishing would remove skills that still exist."""
     failed = next((problem for problem in errors if problem.rule is Rule.SOURCE_FAILED), None)
     if failed is not None:
-        raise SourceError(f"nothing is published: {failed.message}")
+        raise SourceError(f"nothing was published: {failed.message}")
     if not choice.entries:
         print_problems(stderr_console(), errors)
         raise SourceError(
-            "nothing is published: " + ("no skill can be" if errors or choice.left_out else NO_SKILLS)
+            "nothing was published: " + ("no skill can be" if errors or choice.left_out else NO_SKILLS)
         )
 
 
 async def _write(
     library: Library, choice: PublishableSkills, site: SiteFolder
 ) -> tuple[list[Artifact], list[SkippedSkill]]:
-    """Write the downloads, then the index that names them, and only then remove what no index names."""
+    """Write the downloads, then the index, and then remove files that the index no longer names."""
     try:
         artifacts, left_out = await _write_skills(library, choice, site)
         site.write(INDEX_FILE, render_site_index(artifacts))
@@ -118,7 +123,7 @@ async def _write_skills(
             site.write(path, content)
         artifacts.append(page.artifact)
     if not artifacts:
-        raise SourceError(f"nothing is published: {left_out[-1].message}")
+        raise SourceError(f"nothing was published: {left_out[-1].message}")
     return artifacts, left_out
 
 

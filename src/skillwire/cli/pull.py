@@ -1,4 +1,4 @@
-"""`skillwire pull`: all files of a skill in a folder, because a person asked for them."""
+"""`skillwire pull`: download a skill from a server into a folder."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -25,19 +25,19 @@ from skillwire.terminal.output import print_json, print_line, stderr_console
 
 def pull(
     skill: ServerSkill,
-    dest: Annotated[Path, Parameter(name="DEST", help="The folder to write below.")],
+    dest: Annotated[Path, Parameter(name="DEST", help="Folder to write to.")],
     /,
     *,
     servers: FromServers = None,
-    force: Annotated[bool, Parameter(help="Replace what is there.")] = False,
+    force: Annotated[bool, Parameter(help="Replace the skill's folder if it exists.")] = False,
     allow: Allow = None,
     token_env: TokenEnv = None,
     json: AsJson = False,
 ) -> int:
-    """Write all files of a skill below a folder, each compared with its digest.
+    """Download a skill from a server into a folder. Each file is checked against its digest.
 
-    It gets a folder that says whose it is, as in `DEST/github/review`. It is there whole, or not at all. What
-    is there already is left alone, unless you say otherwise.
+    The skill gets a folder below the label of its server, such as `DEST/github/review`. Either all files are
+    written or none. An existing folder is replaced only with `--force`.
 
     For example:
 
@@ -52,7 +52,7 @@ def pull(
         return 0
     print_line(escape_invisible(str(folder)))
     files = pluralize(len(found.files or ()), "file")
-    stderr_console().print(f"{files} of {found.quoted}, as listed; nobody vouches for what they say")
+    stderr_console().print(f"{files} of {found.quoted}, as listed; no one vouches for their content")
     return 0
 
 
@@ -64,16 +64,17 @@ async def _pull(skill: str, dest: Path, targets: Sequence[Target], force: bool) 
 
 
 async def _pull_and_replace(host: Host, found: HostedSkill, dest: Path) -> Path:
-    """Pull beside what is there, and exchange the two when all of it has come."""
-    if not await anyio.Path(dest).exists():  # there is nothing yet that could be replaced
+    """Pull into a staging folder, and replace the existing folder when all files are there."""
+    if not await anyio.Path(dest).exists():  # there is nothing to replace
         return await host.pull(found, dest)
     with ExitStack() as stack:
         try:
             aside = stack.enter_context(staging_folder(dest))
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
-            message = f"{quoted(str(dest))} cannot be written: {reason}"
-            raise UsageError(message, hint="choose another") from error
+            raise UsageError(
+                f"cannot write to {quoted(str(dest))}: {reason}", hint="choose another folder"
+            ) from error
         pulled = await host.pull(found, aside)
         folder = dest / pulled.relative_to(aside)
         return await anyio.to_thread.run_sync(_exchange, pulled, folder, aside / MOVED_ASIDE_NAME)
@@ -83,7 +84,9 @@ def _exchange(pulled: Path, folder: Path, old: Path) -> Path:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-            raise UsageError(f"{quoted(str(folder))} is no folder", hint="remove it, or choose another place")
+            raise UsageError(
+                f"{quoted(str(folder))} is not a folder", hint="remove it, or choose another folder"
+            )
         if folder.exists():
             folder.rename(old)
         try:
@@ -94,6 +97,6 @@ def _exchange(pulled: Path, folder: Path, old: Path) -> Path:
             raise
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        message = f"{quoted(str(folder))} cannot be replaced: {reason}"
+        message = f"cannot replace {quoted(str(folder))}: {reason}"
         raise UsageError(message, hint="choose another folder") from error
     return folder

@@ -1,4 +1,4 @@
-"""`skillwire read`: one file of a skill, as a client would get it."""
+"""`skillwire read`: print one file of a skill, as a client would get it."""
 
 import shlex
 from typing import Annotated
@@ -19,19 +19,19 @@ from skillwire.terminal.output import print_content, print_error, print_json
 
 def read(
     skill: SkillArgument,
-    path: Annotated[str, Parameter(name="PATH", help="A file of the skill.")] = SKILL_FILE,
+    path: Annotated[str, Parameter(name="PATH", show_default=True, help="A file of the skill.")] = SKILL_FILE,
     /,
     *,
     sources: FromAnywhere = None,
     follow_links: FollowLinks = False,
-    json: Annotated[bool, Parameter(help="Print the result of `resources/read`.")] = False,
-    raw: Annotated[bool, Parameter(help="Print the bytes and nothing else, whatever they are.")] = False,
+    json: Annotated[bool, Parameter(help="Print the result of `resources/read` as JSON.")] = False,
+    raw: Annotated[bool, Parameter(help="Print the bytes unchanged, even binary ones.")] = False,
     allow: Allow = None,
     token_env: TokenEnv = None,
 ) -> int:
-    """Print a file of a skill, checked against its digest.
+    """Print one file of a skill, after checking its digest.
 
-    To look at a skill of a server needs no approval, and gives none.
+    Reading a file of a server's skill neither requires nor grants an approval.
 
     For example:
 

@@ -36,29 +36,29 @@ from skillwire.terminal.output import print_content, print_json, print_line, std
 _SHOWN_DIGEST = 19
 _INTEGRITY = {
     Integrity.FULL: "a digest for every file",
-    Integrity.PART: "a digest for a part of it",
+    Integrity.PART: "digests for some files",
     Integrity.NONE: "no digests",
 }
 APPROVAL = {
     ApprovalStatus.UNKNOWN: "none",
     ApprovalStatus.APPROVED: "approved",
-    ApprovalStatus.CHANGED: "none: it is not what was approved",
+    ApprovalStatus.CHANGED: "none: it has changed since you approved it",
     ApprovalStatus.REVOKED: "revoked",
 }
 _AT_ONCE = 8
 _TIMEOUT = 60.0
-"""Seconds for one server."""
+"""Seconds to wait for one server's list."""
 
 
 @asynccontextmanager
 async def open_host(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
-    """Yield a host of these servers. They may speak early drafts: the person sees which."""
+    """Yield a host for these servers. It accepts earlier drafts, because commands show the dialect."""
     async with Host(targets, state=state, drafts=True) as host:
         yield host
 
 
 async def find(host: Host, skill: str) -> HostedSkill:
-    """Return the skill that a person means, and tell what else was found. Raises `SkillwireError`."""
+    """Return the skill that `skill` names, and print the servers' problems. Raises `SkillwireError`."""
     await host.discover()
     print_host_problems(host.registry.problems)
     try:
@@ -70,30 +70,31 @@ async def find(host: Host, skill: str) -> HostedSkill:
         raise UsageError(str(error)) from error
     except UnknownNameError as error:
         labels = ", ".join(quoted(label) for label in host.labels)
-        if wanted := next(
-            (each for each in host.registry.problems if each.rule is Rule.LOGIN_REQUIRED), None
-        ):
-            told = f"{quoted(skill)} cannot be looked for: {quoted(wanted.label)} {wanted.message}"
-            raise NoSuchSkillError(told) from error
-        hint = "`skillwire list SERVER` shows what a server has"
+        if login := next((each for each in host.registry.problems if each.rule is Rule.LOGIN_REQUIRED), None):
+            message = f"cannot look for {quoted(skill)}: {quoted(login.label)} {login.message}"
+            raise NoSuchSkillError(message) from error
+        hint = "`skillwire list SERVER` lists the skills of a server"
         raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
 
 
 def print_host_problems(problems: Sequence[Problem]) -> None:
-    """Say what went wrong, server by server."""
+    """Print the problems of servers, one per line."""
     for problem in problems:
         stderr_console().print(escape_invisible(str(problem)), style="yellow")
 
 
 def _with_label(host: Host, skill: str) -> str:
-    """Return a URI alone with the label of the server, where there is only one."""
+    """Return a bare URI with the label of the server in front, if there is only one server."""
     label, _, rest = skill.partition(":")
     is_bare_uri = rest.startswith("//") or (label not in host.labels and "://" in rest)
     return f"{host.labels[0]}:{skill}" if is_bare_uri and len(host.labels) == 1 else skill
 
 
 def list_servers(targets: Sequence[Target], rows: list[dict[str, object]] | None = None) -> int:
-    """Ask all servers at once; print what they list, behind `rows` as JSON if there are such."""
+    """Print the skills that servers list, and return the exit code.
+
+    If `rows` is not None, prints JSON: these rows first, then those of the servers.
+    """
     registry = anyio.run(_discover, targets)
     if rows is not None:
         print_json([*rows, *map(_row, registry.skills)])
@@ -111,7 +112,7 @@ async def _discover(targets: Sequence[Target]) -> Registry:
 
 
 def _row(skill: HostedSkill) -> dict[str, object]:
-    """Return a skill for programs, with the same keys as one of a folder."""
+    """Return a skill as JSON, with the same keys as a skill from a folder."""
     return {
         "name": skill.name,
         "description": skill.description,
@@ -124,7 +125,7 @@ def _row(skill: HostedSkill) -> dict[str, object]:
 
 
 def _print_skills(skills: Sequence[HostedSkill]) -> None:
-    """Print each under its label: as a table for people, as lines for `grep` and `cut`."""
+    """Print skills with their labels: a table on a terminal, else one line per skill for `grep` and `cut`."""
     console = stdout_console()
     if not console.is_terminal:
         for each in skills:
@@ -154,9 +155,9 @@ def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bo
         uri = live_uri(found, path) if file is None else file.uri
         print_json({"contents": [contents(uri, kind, content)], "_meta": {SERVER_META: found.label}})
         return 0
-    # Also where stdout is a pipe: whoever started this should know whose words they pass on (H20).
+    # Also if stdout is a pipe: the person must know whose text they pass on (H20).
     stderr_console().print(
-        f"from the server {quoted(found.label)}, which nobody vouches for:", style="yellow"
+        f"from the server {quoted(found.label)}; no one vouches for this text:", style="yellow"
     )
     return print_content(content, escape_invisible(path), kind, raw=raw)
 
@@ -207,7 +208,7 @@ def _entry(skill: HostedSkill) -> dict[str, object]:
 
 
 def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None, target: Target) -> None:
-    """Print what is known of a skill, each line of it visible."""
+    """Print what is known about a skill, with invisible characters escaped."""
     console, found = stdout_console(), inspection.skill
     console.print(Text(found.handle, style="bold cyan"))
     console.print(Text(found.description))
@@ -230,7 +231,7 @@ def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None,
 
 
 def extension_text(declared: Mapping[str, Any] | None) -> str:
-    """Return what a server declares of the extension, in words."""
+    """Return in words what a server declares about the extension."""
     if declared is None:
         return "not declared"
     return "declared, with directoryRead" if declared.get("directoryRead") is True else "declared"
@@ -240,7 +241,7 @@ def print_files(inspection: Inspection) -> None:
     """Print each file with its size and the beginning of its digest."""
     console = stdout_console()
     if inspection.files is None:
-        console.print("files: not listed; they show when they are read")
+        console.print("files: not listed; they are generated when they are read")
         return
     total = "" if inspection.size is None else f", {inspection.size:,} bytes"
     console.print(Text(f"{pluralize(len(inspection.files), 'file')}{total}", style="bold"))
@@ -262,7 +263,7 @@ def _plain(value: Json) -> str:
 
 
 def probe_all(targets: Sequence[Target]) -> dict[str, Probe]:
-    """Ask each server, several at once; return what each said by its label."""
+    """Return the answers of servers by label. Probes several at once."""
     return anyio.run(_probe_all, targets)
 
 
@@ -286,7 +287,7 @@ async def _probe(target: Target) -> Probe:
             with anyio.fail_after(_TIMEOUT):
                 return _probe_result(link, await link.list())
         except TimeoutError:
-            return Probe(link.declared, error=f"no list of skills in {_TIMEOUT:g} seconds")
+            return Probe(link.declared, error=f"no list of skills within {_TIMEOUT:g} seconds")
         except (SkillwireError, MCPError) as error:
             return Probe(link.declared, error=escape_invisible(str(error), 300))
 

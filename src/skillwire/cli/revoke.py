@@ -1,18 +1,24 @@
-"""`skillwire revoke`: a person takes back what they approved. The server need not be there."""
+"""`skillwire revoke`: revoke the approval of a skill. Does not contact the server."""
 
+from typing import Annotated
 from urllib.parse import unquote
+
+from cyclopts import Parameter
 
 from skillwire.cli.state import open_existing_state
 from skillwire.core.names import SKILL_FILE
 from skillwire.errors import UsageError
 from skillwire.host.store.approvals import Approval, ApprovalStatus
 from skillwire.safe_text import quoted
-from skillwire.terminal.options import ServerSkill
 from skillwire.terminal.output import print_error, stderr_console
 
 
-def revoke(skill: ServerSkill, /) -> int:
-    """Take back an approval. It holds for every program that uses the same state, from its next look on.
+def revoke(
+    skill: Annotated[str, Parameter(name="SKILL", help="Approved skill: `LABEL:NAME` or `LABEL:URI`.")], /
+) -> int:
+    """Revoke the approval of a skill.
+
+    Applies to every program that uses the same state, as soon as it reads the approvals again.
 
     For example:
 
@@ -22,20 +28,20 @@ def revoke(skill: ServerSkill, /) -> int:
     ```
     """
     with open_existing_state() as state:
-        given = [] if state is None else [each for each in state.approvals.all() if skill in _names(each)]
-        found = [each for each in given if _is_active(each)] or given
+        matching = [] if state is None else [each for each in state.approvals.all() if skill in _names(each)]
+        found = [each for each in matching if _is_active(each)] or matching
         if len(found) > 1:
             listed = ", ".join(quoted(f"{each.label}:{each.uri}") for each in found)
             raise UsageError(f"{quoted(skill)} is the name of several skills", hint=f"choose one of {listed}")
         if state is None or not found:
-            hint = "`skillwire approve` lists what is approved"
+            hint = "`skillwire approve` lists all approvals"
             print_error(f"no skill {quoted(skill)} is approved", hint=hint)
             return 1
         was_approved = state.approvals.revoke(found[0].label, found[0].uri)
     message = (
         "revoked"
         if was_approved
-        else "what was allowed for a session is over; its approval was revoked before:"
+        else "ended its grants for running sessions; its approval was already revoked:"
     )
     stderr_console().print(f"{message} {quoted(f'{found[0].label}:{found[0].uri}')}")
     return 0
@@ -46,7 +52,7 @@ def _is_active(approval: Approval) -> bool:
 
 
 def _names(approval: Approval) -> set[str]:
-    """Return every spelling that means this skill."""
+    """Return every name by which a person can refer to this skill."""
     root = approval.uri.removesuffix(f"/{SKILL_FILE}")
     path = unquote(root.partition("://")[2])
     bare = {approval.uri, root, path, path.rpartition("/")[2]}

@@ -1,4 +1,4 @@
-"""`skillwire serve`: folders of skills as an MCP server."""
+"""`skillwire serve`: serve skills to MCP clients."""
 
 import os
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def serve(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="Folders, archives, repositories or web sites with skills; without one, `SKILLS_DIR`.",
+            help="Folder, archive, repository, web site or server with skills. Default: `SKILLS_DIR`.",
         ),
     ] = None,
     /,
@@ -51,39 +51,48 @@ def serve(
     http: Http = None,
     static: Annotated[
         bool,
-        Parameter(help="Freeze the set of skills: only what is in their files follows the disk."),
+        Parameter(help="Fix the list of skills at start. Changed contents of their files are still served."),
     ] = False,
     prefix: Annotated[
-        str | None, Parameter(help="Publish the skills of these sources below this path.")
+        str | None, Parameter(metavar="PATH", help="Put the skills of these sources below this URI path.")
     ] = None,
     follow_links: Annotated[
-        bool, Parameter(help="Also serve what links outside the folders lead to.")
+        bool, Parameter(help="Follow symbolic links that lead outside the folders.")
     ] = False,
     catalog: Annotated[
         Literal["instructions", "tool-description"] | None,
-        Parameter(help="Where models find the list of skills."),
+        Parameter(metavar="PLACE", show_default="instructions", help="Where models find the list of skills."),
     ] = None,
-    catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
+    catalog_tokens: Annotated[
+        int, Parameter(metavar="N", show_default=True, help="Maximum length of that list, in tokens.")
+    ] = DEFAULT_TOKENS,
     tools: Annotated[
         Literal["always", "auto", "never"] | None,
-        Parameter(help="Who gets the tools that load skills; `auto`: clients without the extension."),
+        Parameter(
+            metavar="WHEN",
+            show_default="always",
+            help="Which clients get the tools that load skills. With `auto`, those without the extension.",
+        ),
     ] = None,
     prompt_content: PromptContents = "resource",
-    no_drafts: Annotated[bool, Parameter(help="Leave out the index and manifests for early hosts.")] = False,
-    archives: Annotated[bool, Parameter(help="Let every skill be read as one archive, too.")] = False,
+    no_drafts: Annotated[
+        bool, Parameter(help="Do not serve the index and manifests of earlier drafts of the extension.")
+    ] = False,
+    archives: Annotated[bool, Parameter(help="Also offer every skill as one archive.")] = False,
     list_nonconforming: ListNonconforming = False,
     legacy_uris: Annotated[
-        bool, Parameter(help="Answer at addresses from before the extension: `skill://NAME`.")
+        bool, Parameter(help="Also accept URIs in use before the extension: `skill://NAME`.")
     ] = False,
     config: Annotated[
-        Path | None, Parameter(help="The configuration file to use instead of your own.")
+        Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
     ] = None,
-    no_config: Annotated[bool, Parameter(help="Use no configuration file.")] = False,
+    no_config: Annotated[bool, Parameter(help="Do not use a configuration file.")] = False,
     allow_config: Annotated[
-        bool, Parameter(help="Let pages and their tools change what is served, and the configuration file.")
+        bool,
+        Parameter(help="Let the pages and their tools change the configuration file and what is served."),
     ] = False,
     no_cache: Annotated[
-        bool, Parameter(help="Answer every request through the MCP SDK, keeping no answers ready.")
+        bool, Parameter(help="Do not cache responses. Every request goes through the MCP SDK.")
     ] = False,
     token_env: ClientTokenEnv = None,
     allow_public: AllowPublic = False,
@@ -92,12 +101,12 @@ def serve(
     no_well_known: NoWellKnown = False,
     areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),
 ) -> int:
-    """Serve skills to MCP clients, over stdio or HTTP, and tell them of changes.
+    """Serve skills to MCP clients, over stdio or HTTP, and notify them of changes.
 
-    The sources named here are served together with those that `skillwire sources` has added.
+    Serves the given sources together with those that you added with `skillwire sources`.
 
-    Without `--http` the server speaks on stdin and stdout: put it into your client's configuration.
-    It ends when the client closes its side.
+    Without `--http`, the server uses stdin and stdout: add this command to your client's configuration.
+    It stops when the client closes stdin.
 
     For example:
 
@@ -149,14 +158,14 @@ def serve(
 
 
 def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str | None) -> ServeChoices:
-    """Return what the options and the environment say, and report what the latter changed."""
+    """Return the settings from options and environment. Prints which variables changed something."""
     choices = serve_choices(os.environ, static=static, catalog=catalog, tools=tools, http=http)
-    for line in choices.told:
+    for line in choices.messages:
         print_notice(line)
     if choices.tools == "never" and choices.catalog == "tool-description":
         raise UsageError(
             "`--catalog tool-description` needs the tool `load-skill`, which `--tools never` removes",
-            hint="drop one of the two options",
+            hint="remove one of the two options",
         )
     return choices
 
@@ -164,10 +173,10 @@ def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str 
 def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) -> ConfigFile | None:
     """Return the configuration file to use, if any. Raises `UsageError`."""
     if no_config and allow_config:
-        hint = "leave one of them out: what is changed is kept in the configuration file"
+        hint = "remove one of them: changes are saved in the configuration file"
         raise UsageError("`--allow-config` and `--no-config` contradict each other", hint=hint)
     if config is not None and no_config:
-        raise UsageError("`--config` and `--no-config` contradict each other", hint="leave one of them out")
+        raise UsageError("`--config` and `--no-config` contradict each other", hint="remove one of them")
     if no_config:
         return None
     if config is not None and not config.exists():

@@ -1,4 +1,4 @@
-"""Servers as a person wants to see them, file by file, and as a program wants to see them."""
+"""Print servers, grouped by the file that names them, as a table, as lines or as JSON."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,15 +21,15 @@ from skillwire.terminal.output import print_error, print_json, print_line, stder
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a server answered."""
+    """The result of probing a server."""
 
     extension: Mapping[str, Any] | None = None
-    """What it declares of the extension; None if it does not."""
+    """What the server declares for the extension; None if it does not declare it."""
     dialect: str = ""
     skills: int = 0
     findings: int = 0
     error: str = ""
-    """Why nothing is known."""
+    """Why the server did not answer; empty if it did."""
 
     @property
     def directory_read(self) -> bool:
@@ -60,7 +60,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """One server."""
+    """One server, as it is printed."""
 
     label: str
     client: str
@@ -73,7 +73,7 @@ class ServerRow:
     note: str = ""
     probe: Probe | None = None
     login: str = ""
-    """Whether somebody is logged in, as far as that is known without asking."""
+    """`logged in`, `login needed` or empty, as far as the stored logins tell."""
 
     @classmethod
     def of(cls, server: KnownServer) -> "ServerRow":
@@ -99,7 +99,7 @@ class ServerRow:
 
     @classmethod
     def typed(cls, target: Target) -> "ServerRow":
-        """Return the row of a server that was named by its address."""
+        """Return the row of a server that was given by URL or command."""
         transport = "stdio" if target.url is None else "http"
         return cls(
             target.label, "", "the command line", "", transport, escape_invisible(target.spelled), "ready"
@@ -147,9 +147,9 @@ class ServerRow:
 
 
 def with_logins(rows: Sequence[ServerRow], servers: Sequence[KnownServer], logins: Logins) -> list[ServerRow]:
-    """Return the rows of these servers with what is known of logins, and rows for all other logins.
+    """Return the rows of these servers with their login states, and a row for each other stored login.
 
-    No server is asked, and no keyring.
+    Contacts no server and reads no keyring.
     """
     named = {(each.target.login_label, each.target.login_identity) for each in servers if each.target}
     others = (each for each in logins.all() if (each.label, each.identity) not in named)
@@ -183,7 +183,7 @@ def print_servers(
     *,
     as_json: bool,
 ) -> int:
-    """Print each server; return 1 if one that was asked did not answer, or a file cannot be read."""
+    """Print each server. Return 1 if a probed server did not answer or a file cannot be read."""
     if as_json:
         files = [
             {
@@ -199,24 +199,23 @@ def print_servers(
         _print_rows(rows)
     else:
         stderr_console().print(
-            "no file on this machine names a server; a URL, or `--` and a command, will do as well"
+            "no client on this machine has a server configured; give a URL, or `--` and a command"
         )
     if remembered and not as_json:
         labels = ", ".join(map(quoted, remembered))
         stderr_console().print(
-            f"remembered, and in no file: {labels}; `skillwire servers --forget LABEL` forgets one"
+            f"stored data of servers that no file names: {labels}; "
+            "`skillwire servers --forget LABEL` deletes it"
         )
     for each in unreadable:
-        print_error(
-            f"{quoted(str(each.place.path), None)} cannot be read: {escape_invisible(each.reason, 300)}"
-        )
+        print_error(f"cannot read {quoted(str(each.place.path), None)}: {escape_invisible(each.reason, 300)}")
     failed = any(row.probe is not None and row.probe.error for row in rows)
     return 1 if failed or unreadable else 0
 
 
 def _print_rows(rows: Sequence[ServerRow]) -> None:
     console = stdout_console()
-    if not console.is_terminal:  # one line a server, for `grep` and `cut`
+    if not console.is_terminal:  # one line per server, for `grep` and `cut`
         for row in rows:
             print_line("\t".join((row.label, row.client, row.status_text, row.address, row.file)))
         return

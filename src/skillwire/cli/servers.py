@@ -1,4 +1,4 @@
-"""`skillwire servers`: which servers there are, as far as the files of other clients tell."""
+"""`skillwire servers`: list the servers in other clients' files, and probe them."""
 
 import os
 from collections.abc import Sequence
@@ -23,27 +23,31 @@ from skillwire.terminal.output import stderr_console
 def servers(
     names: Annotated[
         list[str] | None,
-        Parameter(name="SERVER", help="Labels, URLs, or `--` and a command: they are asked what they offer."),
+        Parameter(name="SERVER", help="Server to probe: its label or URL, or `--` and its command."),
     ] = None,
     /,
     *,
-    probe: Annotated[bool, Parameter(help="Ask every server that is ready what it offers.")] = False,
+    probe: Annotated[bool, Parameter(help="Connect to every server that is ready.")] = False,
     forget: Annotated[
         list[str] | None,
         Parameter(
             name="--forget",
-            help="Remove all that is remembered of a server: approvals, grants, files, login (repeatable).",
+            metavar="LABEL",
+            help="Delete everything stored about a server: approvals, grants, files and login (repeatable).",
         ),
     ] = None,
     allow: Allow = None,
     token_env: TokenEnv = None,
     json: AsJson = False,
 ) -> int:
-    """List the servers that the files of other clients name, and your logins, or ask some what they offer.
+    """List the MCP servers that are configured on this machine, and your logins.
 
-    The files of Claude Code, Claude Desktop, VS Code, Cursor, Codex, Gemini CLI, Goose, and `.mcp.json` are
-    read, and never written. Without `--probe` or a name, nothing is started and nobody is asked. If you
-    remove a server from its file, `--forget` it.
+    Reads the files of Claude Code, Claude Desktop, VS Code, Cursor, Codex, Gemini CLI and Goose, and
+    `.mcp.json`. Never writes them. With `--probe`, or with named servers, connects to them and shows what
+    they offer. Otherwise no server is started or contacted. After you remove a server from its file, use
+    `--forget` to delete what is stored about it.
+
+    Exit code 1: a server did not answer, or a file cannot be read.
 
     For example:
 
@@ -71,17 +75,19 @@ def _forget(labels: Sequence[str]) -> int:
         known = set[str]() if state is None else set(state.labels())
         if unknown := next((label for label in labels if label not in known), None):
             listed = ", ".join(map(quoted, sorted(known))) or "none"
-            message = f"nothing is remembered of a server {quoted(unknown)}"
-            raise UsageError(message, hint=f"remembered are: {listed}")
+            message = f"nothing is stored about a server {quoted(unknown)}"
+            raise UsageError(message, hint=f"servers with stored data: {listed}")
         for label in labels:
             if state is not None:
                 state.forget(label)
-                stderr_console().print(f"forgot {quoted(label)}: its approvals, grants, kept files and login")
+                stderr_console().print(
+                    f"deleted the approvals, grants, cached files and login of {quoted(label)}"
+                )
     return 0
 
 
 def _remembered(known: KnownServers) -> list[str]:
-    """Return the labels that no file names any more, and of which something may be remembered (H24)."""
+    """Return the labels with stored data that are no longer in any file (H24)."""
     with open_existing_state() as state:
         return [] if state is None else [label for label in state.labels() if label not in known.labels]
 
@@ -102,12 +108,15 @@ def _ask_named(
         ServerRow.of(known.labels[target.label]) if target.label in known.labels else ServerRow.typed(target)
         for target in targets
     ]
-    asked = [row.asked(probes[row.label]) for row in rows]
-    return print_servers(asked, (), (), as_json=as_json)
+    probed = [row.asked(probes[row.label]) for row in rows]
+    return print_servers(probed, (), (), as_json=as_json)
 
 
 def _may_be_probed(server: KnownServer, allow: Sequence[str], agrees: MayReach) -> bool:
-    """Whether it may be asked with all others: whoever is told that somebody looks at a project is not."""
+    """Whether `--probe` may contact a server.
+
+    A server in a repository's file would learn that someone opened the project, so it needs consent.
+    """
     if server.needs_consent:
         return agrees(server)
     return not server.place.in_repository or server.label in allow
@@ -118,7 +127,7 @@ def _must_be_public(server: KnownServer, allow: Sequence[str]) -> bool:
 
 
 def _probe_servers(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:
-    """Ask all that may be asked; who has to agree and does not is left alone."""
+    """Probe all servers that may be probed. Leaves out those that the person does not agree to."""
     from skillwire.cli.remote import probe_all  # noqa: PLC0415 - it loads the SDK
 
     agrees = may_reach(allow)

@@ -1,4 +1,4 @@
-"""`skillwire show`: all that is known of one skill."""
+"""`skillwire show`: show everything about one skill."""
 
 from rich.text import Text
 
@@ -25,7 +25,7 @@ def show(
 ) -> int:
     """Show a skill: its frontmatter, its files with their digests, and its problems.
 
-    Of a skill on a server, no file is read. What the server declares is shown, too.
+    For a skill on a server, no file is read. What the server declares about the extension is shown as well.
 
     For example:
 
@@ -75,7 +75,7 @@ def _plain(value: Json) -> str:
 def _print_files(entry: SkillRecord) -> None:
     console = stdout_console()
     if entry.dynamic:
-        console.print("files: made when they are read, without digests")
+        console.print("files: generated when they are read, without digests")
         return
     files = [file for file in entry.files if isinstance(file, SkillFile)]
     total = sum(file.size for file in files)

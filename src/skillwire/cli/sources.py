@@ -1,4 +1,4 @@
-"""`skillwire sources`: add, remove, list or fetch the sources that are served."""
+"""`skillwire sources`: list, add, remove or fetch configured sources."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -65,12 +65,12 @@ class _Row:
 
 
 def inner_source(source: Source) -> Source:
-    """Return the source behind a prefix, or the source itself."""
+    """Return the source inside a `PrefixedSource`, or the source itself."""
     return source.source if isinstance(source, PrefixedSource) else source
 
 
 def print_sources(opened: list[OpenedSource], *, as_json: bool) -> int:
-    """Print a line for each source."""
+    """Print one line per source and return the exit code."""
     rows = [_Row.of(each) for each in opened]
     if as_json:
         print_json([row.to_json() for row in rows])
@@ -83,7 +83,7 @@ def print_sources(opened: list[OpenedSource], *, as_json: bool) -> int:
 
 def _print_rows(rows: list[_Row]) -> None:
     console = stdout_console()
-    if not console.is_terminal:  # one line a source, for `grep` and `cut`
+    if not console.is_terminal:  # one line per source, for `grep` and `cut`
         for row in rows:
             print_line("\t".join(row.to_json().values()))
         return
@@ -103,27 +103,32 @@ def _print_rows(rows: list[_Row]) -> None:
 
 
 def sources(
-    action: Annotated[Action, Parameter(name="ACTION", help="`list`, `add`, `remove` or `sync`.")] = "list",
+    action: Annotated[
+        Action, Parameter(name="ACTION", show_default=True, help="What to do. `sync` fetches sources now.")
+    ] = "list",
     names: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="What to add; to remove or fetch, its label will do."),
+        Parameter(name="SOURCE", help="A source. To remove or fetch it, its label is enough."),
     ] = None,
     /,
     *,
-    label: Annotated[str | None, Parameter(help="What to call the source that is added.")] = None,
-    prefix: Annotated[str | None, Parameter(help="Publish its skills below this path.")] = None,
+    label: Annotated[str | None, Parameter(metavar="LABEL", help="Label for the added source.")] = None,
+    prefix: Annotated[
+        str | None, Parameter(metavar="PATH", help="Put its skills below this URI path.")
+    ] = None,
     token_env: Annotated[
-        str | None, Parameter(help="The environment variable with the token that it needs.")
+        str | None,
+        Parameter(metavar="VARIABLE", help="Environment variable with the token for the added source."),
     ] = None,
     config: Annotated[
-        Path | None, Parameter(help="The configuration file to use instead of your own.")
+        Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
     ] = None,
     json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
 ) -> int:
-    """Add, remove, list or fetch the sources that `skillwire serve` serves every time.
+    """List, add, remove or fetch the sources that `skillwire serve` always serves.
 
-    They are kept in the configuration file. `sync` fetches repositories and web sites now; a running server
-    does so by itself every five minutes.
+    They are stored in the configuration file. `sync` fetches repositories and web sites now. A running server
+    fetches them every five minutes.
 
     For example:
 
@@ -137,11 +142,11 @@ def sources(
     ```
     """
     file = ConfigFile(config or default_config())
-    given = {"--label": label, "--prefix": prefix, "--token-env": token_env}
+    options = {"--label": label, "--prefix": prefix, "--token-env": token_env}
     if action != "add" and (
-        option := next((each for each, value in given.items() if value is not None), None)
+        option := next((each for each, value in options.items() if value is not None), None)
     ):
-        raise UsageError(f"`{option}` is only for `sources add`", hint="leave it out")
+        raise UsageError(f"`{option}` is only for `sources add`", hint=f"remove `{option}`")
     if action == "add":
         return _add(file, names or [], ConfiguredSource("", label, prefix, token_env))
     if action == "remove":
@@ -152,7 +157,9 @@ def sources(
 
 def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> int:
     if len(names) != 1:
-        raise UsageError("`sources add` takes one source", hint="as in `skillwire sources add ./skills`")
+        raise UsageError(
+            "`sources add` requires exactly one source", hint="for example `skillwire sources add ./skills`"
+        )
     check_source_opens(replace(options, source=names[0]))
     added = replace(options, source=spelled(names[0]))
     add_source(file, added)
@@ -162,7 +169,7 @@ def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> i
 
 def _remove(file: ConfigFile, names: Sequence[str]) -> int:
     if not names:
-        raise UsageError("it is not said which source to remove", hint="`skillwire sources` lists them")
+        raise UsageError("name the source to remove", hint="`skillwire sources` lists them")
     for name in names:
         at, source = _position(file, name)
         remove_source(file, at)
@@ -171,7 +178,7 @@ def _remove(file: ConfigFile, names: Sequence[str]) -> int:
 
 
 def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
-    """Return the configured source that `name` means, and where it stands. Raises `UsageError`."""
+    """Return the configured source that `name` means, and its index in the file. Raises `UsageError`."""
     configured = list(enumerate(SourceSettings.read(file).sources))
     labels = {each.wanted.argument: each.source.label for each in _all(file, to_fetch=False)}
     same = [
@@ -184,14 +191,14 @@ def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
         same = [each for each in configured if each[1].source == path]
     if not same:
         raise UsageError(
-            f"the configuration has no source {quoted(name)}",
-            hint="`skillwire sources` lists them; those of the environment are not kept there",
+            f"the configuration file has no source {quoted(name)}",
+            hint="`skillwire sources` lists them; sources of the environment are not in the file",
         )
     return same[0]
 
 
 def _all(file: ConfigFile, *, to_fetch: bool) -> list[OpenedSource]:
-    """Return the sources of the environment and the configuration; there may be none."""
+    """Return the sources of the environment and of the configuration file. There may be none."""
     try:
         return open_sources([], LibraryOptions(live=True), file, to_fetch=to_fetch)
     except UsageError:
@@ -215,19 +222,19 @@ def _sync(opened: list[OpenedSource], *, as_json: bool) -> int:
     failures |= anyio.run(_fetch_all, mounted)
     fetched = [source for source in mounted if source.label not in failures]
     if as_json:
-        told = [source for source in sources if source in mounted or source.label in failures]
-        print_json([{"label": s.label, "state": s.status, "error": failures.get(s.label)} for s in told])
+        shown = [source for source in sources if source in mounted or source.label in failures]
+        print_json([{"label": s.label, "state": s.status, "error": failures.get(s.label)} for s in shown])
     else:
         for source in fetched:
             print_line(f"{source.label}\t{source.status}")
     for label, reason in failures.items():
-        print_error(f"{quoted(label)} cannot be fetched: {reason}")
+        print_error(f"cannot fetch {quoted(label)}: {reason}")
     stderr_console().print(f"{pluralize(len(fetched), 'source')} fetched")
     return 1 if failures else 0
 
 
 async def _fetch_all(mounted: Sequence[FetchedSource]) -> dict[str, str]:
-    """Fetch every source, all at once; return why some could not be."""
+    """Fetch all sources concurrently. Return the errors by label."""
     failures: dict[str, str] = {}
 
     async def fetch(source: FetchedSource) -> None:

@@ -1,4 +1,4 @@
-"""What is remembered of servers between commands: where it is, and whether there is anything yet."""
+"""Open the state that commands share: approvals, grants, cached files and logins."""
 
 import os
 from collections.abc import Generator
@@ -12,7 +12,7 @@ from skillwire.terminal.output import print_error
 
 @contextmanager
 def open_state() -> Generator[State]:
-    """Yield what is remembered, made if there is none. Raises `StateError`."""
+    """Yield the state, created if it does not exist. Raises `StateError`."""
     with State.open(state_folder_from(os.environ)) as state:
         if state.damaged is not None:
             print_error(str(state.damaged), hint=state.damaged.hint)
@@ -21,7 +21,7 @@ def open_state() -> Generator[State]:
 
 @contextmanager
 def state_or_error() -> Generator[State | StateError]:
-    """Yield what is remembered, made if there is none; or why that cannot be used."""
+    """Yield the state, created if it does not exist, or the error that prevents its use."""
     with ExitStack() as stack:
         try:
             state = stack.enter_context(open_state())
@@ -33,7 +33,7 @@ def state_or_error() -> Generator[State | StateError]:
 
 @contextmanager
 def open_existing_state() -> Generator[State | None]:
-    """Yield what is remembered; None if there is nothing, and then nothing is made."""
+    """Yield the state, or None if it does not exist. Creates nothing. Raises `StateError`."""
     if not (state_folder_from(os.environ) / DATABASE).exists():
         yield None
         return

@@ -1,4 +1,4 @@
-"""From the servers that a person named to how they are reached; what a project's file says is asked about."""
+"""Resolve the servers that a person named, and ask before following the files of a project."""
 
 import os
 from collections.abc import Sequence
@@ -21,22 +21,27 @@ Allow: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
         name="--allow",
-        help="A server of a project's file that may be started, sent your secrets, "
-        "or reached in your own network, unasked (repeatable).",
+        metavar="LABEL",
+        help="For this server in a project's file, do not ask before starting it, sending it secrets, "
+        "or connecting to it in your own network (repeatable).",
     ),
 ]
 TokenEnv: TypeAlias = Annotated[
     str | None,
-    Parameter(name="--token-env", help="The environment variable with the bearer token to send to a URL."),
+    Parameter(
+        name="--token-env",
+        metavar="VARIABLE",
+        help="Environment variable with the bearer token to send to the server's URL.",
+    ),
 ]
 
 
 def resolve_targets(
     servers: Sequence[str], allow: Sequence[str] | None = None, token_env: str | None = None
 ) -> list[Target]:
-    """Return how to reach each server, with the login that is kept of it, if any.
+    """Return how to reach each server, with its stored login if there is one.
 
-    Raises `UsageError`, also if somebody should agree and does not.
+    Raises `UsageError`, also if the person does not agree to reach one of them.
     """
     token = token_from(token_env, os.environ)
     sending = frozenset[str]() if token_env is None else frozenset({token_env})
@@ -50,19 +55,22 @@ def resolve_targets(
 def skill_targets(
     skill: str, servers: Sequence[str] | None, allow: Sequence[str] | None, token_env: str | None
 ) -> list[Target]:
-    """Return how to reach the servers to look for a skill on. Raises `UsageError`."""
+    """Return how to reach the servers to search for a skill. Raises `UsageError`."""
     if servers:
         return resolve_targets(servers, allow, token_env)
     if (label := label_of(skill)) is None:
         raise UsageError(
-            f"it is not said on which server {quoted(skill)} is",
-            hint="write `LABEL:NAME`, or add `--from SERVER`; `skillwire servers` lists those that are known",
+            f"cannot look for {quoted(skill)}: no server is named",
+            hint="write `LABEL:NAME`, or add `--from SERVER`; `skillwire servers` lists the servers",
         )
     return resolve_targets([f"{label}:"], allow, token_env)
 
 
 def may_reach(allowed: Sequence[str]) -> MayReach:
-    """Return who decides about servers that a project's file names: what was allowed, else the person."""
+    """Return a function that decides whether to reach a server from a project's file.
+
+    Allowed labels may be reached. The person is asked about all others; without a terminal, the answer is no.
+    """
 
     def decide(server: KnownServer) -> bool:
         if server.label in allowed:
@@ -76,28 +84,28 @@ def may_reach(allowed: Sequence[str]) -> MayReach:
 
 
 def _explain(server: KnownServer) -> None:
-    """Say what a file wants to be done, whole, and as it stands there."""
-    console, said = stderr_console(), server.declared
+    """Print everything that reaching a server would do, with the values from the project's file."""
+    console, declared = stderr_console(), server.declared
     console.print(
         Text(f"{quoted(str(server.place.path))} is part of a project. It names {quoted(server.label)},")
     )
     if server.starts_process:
-        console.print("which is this program, run with all that you may do:")
-        console.print(Text(f"  {escape_invisible(said.spelled)}", style="bold"))
+        console.print("which runs this program with all your permissions:")
+        console.print(Text(f"  {escape_invisible(declared.spelled)}", style="bold"))
         folder = None if server.target is None else server.target.cwd
         console.print(Text(f"  in {escape_invisible(str(folder))}"))
-        for variable in said.added:
+        for variable in declared.added:
             console.print(Text(f"  with {escape_invisible(variable)}"))
         return
     if server.inside:
-        console.print("which is plain `http` on this machine or in your own network:")
-    if said.used:
-        secrets = ", ".join(quoted(name) for name in sorted(said.used))
-        console.print(Text(f"to which it would send what is in your {secrets}:"))
-    console.print(Text(f"  {escape_invisible(said.spelled)}", style="bold"))
+        console.print("which is unencrypted `http` on this machine or in your own network:")
+    if declared.used:
+        secrets = ", ".join(quoted(name) for name in sorted(declared.used))
+        console.print(Text(f"which would receive the values of your {secrets}:"))
+    console.print(Text(f"  {escape_invisible(declared.spelled)}", style="bold"))
 
 
 def _question(server: KnownServer) -> str:
     if server.starts_process:
         return "run it?"
-    return "send them?" if server.declared.used else "reach it?"
+    return "send them?" if server.declared.used else "connect to it?"

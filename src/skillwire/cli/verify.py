@@ -1,4 +1,4 @@
-"""`skillwire verify`: whether a server keeps what it promises of its skills."""
+"""`skillwire verify`: check that every file of a server's skills is as listed."""
 
 import math
 from dataclasses import dataclass, field
@@ -22,18 +22,18 @@ from skillwire.terminal.messages import pluralize
 from skillwire.terminal.output import print_error, print_json, stderr_console, stdout_console
 
 _TIMEOUT = 300.0
-_PROMISED = {Integrity.FULL: "", Integrity.PART: "digests in part, ", Integrity.NONE: "no digests, "}
-_NOT_COMPARED = "no prompt names its skill: nothing was compared"
+_PROMISED = {Integrity.FULL: "", Integrity.PART: "some digests missing, ", Integrity.NONE: "no digests, "}
+_NOT_COMPARED = "no prompt names its skill, so no prompt was compared"
 
 
 @dataclass(slots=True)
 class _Found:
-    """What was found so far."""
+    """The results so far."""
 
     report: Report = field(default_factory=Report)
     compared: list[PromptReport] = field(default_factory=list[PromptReport])
     notes: list[str] = field(default_factory=list[str])
-    """What is no fault, but should be known."""
+    """Remarks that are not findings."""
     answered: bool = False
     complete: bool = False
 
@@ -41,33 +41,37 @@ class _Found:
 def verify(
     server: Annotated[
         str,
-        Parameter(name="SERVER", help="A server's label or URL; or `--` and the command that starts one."),
+        Parameter(name="SERVER", help="Label or URL of a server, or `--` and the command that starts it."),
     ],
     /,
     *,
     surfaces: Annotated[
-        bool, Parameter(help="Also compare each prompt with the resources of the skill that it names.")
+        bool, Parameter(help="Also compare each prompt with the resources of its skill.")
     ] = False,
-    require_digests: Annotated[
-        bool, Parameter(help="Skills that have files without digests count as a fault.")
-    ] = False,
+    require_digests: Annotated[bool, Parameter(help="Fail if a skill has files without digests.")] = False,
     no_drafts: Annotated[
-        bool, Parameter(help="Ask only as the extension is now, and not in the words of earlier drafts.")
+        bool, Parameter(help="Use only the current version of the extension, not its earlier drafts.")
     ] = False,
     timeout: Annotated[
-        float, Parameter(name="--timeout", help="Seconds after which what was found so far is told.")
+        float,
+        Parameter(
+            name="--timeout",
+            metavar="SECONDS",
+            show_default=lambda value: f"{value:g}",
+            help="Stop after this time and report what was found so far.",
+        ),
     ] = _TIMEOUT,
     token_env: TokenEnv = None,
     allow: Allow = None,
-    json: Annotated[bool, Parameter(help="Print everything that was found as JSON.")] = False,
+    json: Annotated[bool, Parameter(help="Print the whole report as JSON.")] = False,
 ) -> int:
-    """Read every file of every skill of a server, and compare it with what is listed.
+    """Read every file of every skill of a server, and compare it with the server's list.
 
-    Each entry is looked at, each file read and compared with its size and digest, each frontmatter with its
-    document. Skills that are resources and not in the list are verified, too. A match proves that the server
-    is consistent; it says nothing about what the skills want.
+    Compares each file with its size and digest, and each frontmatter with its `SKILL.md`. Also verifies
+    skills that are resources but not in the list. A match proves that the server is consistent. It proves
+    nothing about what its skills tell a model to do.
 
-    Exit code 0: all is as listed. 4: no server answered. 7: something is not as it should be. 8: not
+    Exit code 0: everything is as listed. 4: the server did not answer. 7: something differs. 8: not
     everything could be read, or not in time. 9: with `--require-digests`, a skill has no digests.
 
     For example:
@@ -80,7 +84,7 @@ def verify(
     """
     if not (timeout > 0 and math.isfinite(timeout)):
         raise UsageError(
-            f"`--timeout {timeout}` is no number of seconds above zero", hint="as in `--timeout 60`"
+            f"`--timeout {timeout:g}` is not a number of seconds above 0", hint="for example `--timeout 60`"
         )
     (target,) = resolve_targets([server], allow, token_env)
     found = _Found()
@@ -90,14 +94,16 @@ def verify(
         print_error(str(error))
         return Outcome.UNREACHABLE
     except UnavailableError as error:
-        print_error(str(error), hint="is the server running, and is that its address or command?")
+        print_error(str(error), hint="check that the server is running, and its URL or command")
         return Outcome.UNREACHABLE
     if not found.complete:
-        told = f"not everything was looked at in {timeout:g} seconds"
         if not found.answered:
-            print_error(f"{target.label}: {told}: no answer came", hint="wait longer, with `--timeout`")
+            print_error(
+                f"{target.label}: no answer within {timeout:g} seconds", hint="wait longer with `--timeout`"
+            )
             return Outcome.UNREACHABLE
-        found.report.note(server_problem(target.label, Rule.TIMEOUT, told))
+        message = f"verification stopped after {timeout:g} seconds, before it was complete"
+        found.report.note(server_problem(target.label, Rule.TIMEOUT, message))
     outcome = found.report.outcome(require_digests=require_digests)
     if json:
         print_json(_as_json(target, found, outcome))
@@ -108,7 +114,7 @@ def verify(
 
 
 async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, timeout: float) -> None:  # noqa: ASYNC109, FBT001
-    """Fill `found` for as long as there is time."""
+    """Verify the server until done or until the time is over. Adds the results to `found`."""
     with anyio.move_on_after(timeout):
         async with connected(target) as connection:
             found.answered = True
@@ -127,15 +133,15 @@ async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, t
 def _print(found: _Found) -> None:
     for skill in found.report.skills:
         state = "dynamic, " if skill.dynamic else _PROMISED[skill.integrity]
-        told = f"{state}{pluralize(skill.files, 'file')}, {pluralize(skill.size, 'byte')} as listed"
+        result = f"{state}{pluralize(skill.files, 'file')}, {pluralize(skill.size, 'byte')} as listed"
         if not skill.conforms:
-            told += ", but strict clients refuse it"
-        stdout_console().print(f"{escape_invisible(skill.uri)}: {told if skill.good else 'NOT as listed'}")
+            result += ", but strict clients reject it"
+        stdout_console().print(f"{escape_invisible(skill.uri)}: {result if skill.good else 'NOT as listed'}")
     for each in found.compared:
         if each.finding is None:
             size = pluralize(each.size, "byte")
-            told = f"{size} of the prompt are those of {pluralize(each.resources, 'resource')}"
-            stdout_console().print(f"{escape_invisible(each.prompt)}: {told}")
+            result = f"{size} of the prompt equal {pluralize(each.resources, 'resource')}"
+            stdout_console().print(f"{escape_invisible(each.prompt)}: {result}")
     for finding in found.report.all_findings():
         stdout_console().print(f"{finding} ({finding.rule})")
 
@@ -146,8 +152,8 @@ def _summary(found: _Found, outcome: Outcome) -> str:
     pairs = sum(each.finding is None for each in found.compared)
     surfaces = f", {pluralize(pairs, 'prompt')} equal to the resources" if found.compared else ""
     verdict = outcome.name.lower().replace("_", " ")
-    told = f"{verdict}: {good} of {pluralize(len(skills), 'skill')} as listed{surfaces}"
-    return "; ".join([told, *found.notes, pluralize(found.report.count, "finding")])
+    result = f"{verdict}: {good} of {pluralize(len(skills), 'skill')} as listed{surfaces}"
+    return "; ".join([result, *found.notes, pluralize(found.report.count, "finding")])
 
 
 def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
@@ -183,7 +189,7 @@ def _skill(skill: SkillReport) -> dict[str, Any]:
 
 
 def _finding(problem: Problem) -> dict[str, str]:
-    """Return a problem under the keys that scripts know."""
+    """Return a problem as JSON, with the keys of this command."""
     return {
         "uri": escape_invisible(problem.path),
         "fault": problem.rule,

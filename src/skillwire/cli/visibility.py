@@ -1,4 +1,4 @@
-"""`skillwire visibility`: who may start a skill, the model or a person."""
+"""`skillwire visibility`: show or set whether models and people can use a skill."""
 
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -17,7 +17,7 @@ _DECISIONS: dict[str, bool | None] = {"on": True, "off": False, "reset": None}
 
 def visibility(
     skill: Annotated[
-        str, Parameter(name="SKILL", help="A skill that you serve: its folder, URI, path or name.")
+        str, Parameter(name="SKILL", help="Skill that you serve: its folder, URI, path or name.")
     ],
     /,
     *,
@@ -25,21 +25,26 @@ def visibility(
         list[str] | None,
         Parameter(
             name="--from",
-            help="A source that you serve (repeatable; default `SKILLS_DIR` and the configuration).",
+            metavar="SOURCE",
+            help="Source that you serve (repeatable). Default: `SKILLS_DIR` and the configuration file.",
         ),
     ] = None,
-    assistant: Annotated[Choice | None, Parameter(help="Whether a model may load it by itself.")] = None,
-    user: Annotated[Choice | None, Parameter(help="Whether people get a prompt for it.")] = None,
+    assistant: Annotated[
+        Choice | None, Parameter(metavar="VALUE", help="Whether models may load it on their own.")
+    ] = None,
+    user: Annotated[
+        Choice | None, Parameter(metavar="VALUE", help="Whether people get a prompt for it.")
+    ] = None,
     follow_links: FollowLinks = False,
     config: Annotated[
-        Path | None, Parameter(help="The configuration file to use instead of your own.")
+        Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
     ] = None,
     json: AsJson = False,
 ) -> int:
-    """Show who may start a skill, or decide it.
+    """Show or set whether models and people can use a skill.
 
-    What you decide is kept in the configuration file and wins over the skill's own frontmatter; `reset`
-    leaves it to the frontmatter again. Servers follow when they start the next time.
+    Your settings are stored in the configuration file and override the skill's frontmatter. `reset` removes
+    a setting. Running servers use the new settings after a restart.
 
     For example:
 
@@ -63,7 +68,7 @@ def visibility(
             {"uri": entry.uri, "assistant": visible.assistant, "user": visible.user, "customized": customized}
         )
         return 0
-    origin = "decided by you" if customized else "by its frontmatter"
+    origin = "set by you" if customized else "from its frontmatter"
     sides = f"assistant {_on_off(visible.assistant)}, user {_on_off(visible.user)}"
     stdout_console().print(f"{entry.uri}: {sides} ({origin})")
     return 0

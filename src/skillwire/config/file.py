@@ -1,4 +1,4 @@
-"""The configuration file: what it says of sources and visibility, and how it is changed."""
+"""Read and change the configuration file: sources, limits and visibility."""
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, fields
@@ -23,34 +23,34 @@ _SIDES = ("assistant", "user")
 
 
 def default_config() -> Path:
-    """Return where the configuration is, unless somebody says otherwise."""
-    from platformdirs import user_config_path  # noqa: PLC0415 - who says otherwise does not need it
+    """Return the path of the person's own configuration file."""
+    from platformdirs import user_config_path  # noqa: PLC0415 - not needed with `--config`
 
     return user_config_path("skillwire", appauthor=False) / "config.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """One file. That it does not exist means that nothing is configured."""
+    """A configuration file. It may not exist; then nothing is configured."""
 
     path: Path
 
     def read(self) -> Mapping[str, object]:
-        """Return everything that the file says. Raises `UsageError`."""
+        """Return the content of the file, empty if it does not exist. Raises `UsageError`."""
         text = self._text()
         return self._parsed(text) if text else {}
 
     def edit(self, *attempts: "Change", check: Callable[[Mapping[str, object]], Any]) -> None:
-        """Change the file, keeping everything else in it as it was. Raises `UsageError`.
+        """Change the file and keep everything else in it as written. Raises `UsageError`.
 
-        All `attempts` make the same change, in other forms: the first is taken that changes nothing else.
-        `check` looks at what it said before, and raises if that cannot be understood: what cannot be read
-        must not be written over.
+        All `attempts` make the same change in different TOML styles. The first one that changes nothing else
+        is used. `check` gets the content before the change and raises if it is not valid, so that a file that
+        cannot be understood is never overwritten.
         """
-        from skillwire.core.atomic_write import lock_folder, remove_abandoned, replace_file  # noqa: PLC0415 - most only read
+        from skillwire.core.atomic_write import lock_folder, remove_abandoned, replace_file  # noqa: PLC0415 - not needed to read
 
         try:
-            target = self.path.resolve()  # of a link, the file: a folder of dotfiles stays linked
+            target = self.path.resolve()  # replace the file behind a symbolic link, not the link
             target.parent.mkdir(parents=True, exist_ok=True)
             with lock_folder(target.parent):
                 remove_abandoned(target.parent, {target.name}, seconds=0)  # no one else is writing
@@ -60,15 +60,15 @@ class ConfigFile:
                     replace_file(target, changed.encode())
         except OSError as error:
             raise UsageError(
-                f"the configuration file `{self.path}` cannot be written: {error.strerror or error}",
-                hint="choose another with `--config FILE`",
+                f"cannot write the configuration file `{self.path}`: {error.strerror or error}",
+                hint="choose another file with `--config FILE`",
             ) from error
 
     def broken(self, reason: str) -> UsageError:
-        """Return the error that says why the file is of no use."""
+        """Return the error for a file that cannot be used."""
         return UsageError(
             f"the configuration file `{self.path}` cannot be used: {reason}",
-            hint="mend it, or name another with `--config FILE`; to serve without one, add `--no-config`",
+            hint="fix it, or choose another with `--config FILE`; to serve without one, add `--no-config`",
         )
 
     def _changed(self, text: str, attempts: "Sequence[Change]") -> str:
@@ -77,12 +77,12 @@ class ConfigFile:
         if (text_after := changed(text, attempts)) is not None:
             return text_after
         raise UsageError(
-            f"the configuration file `{self.path}` is written in a way in which this cannot be changed alone",
-            hint="change it by hand, or write each of its tables once, below a `[header]`",
+            f"cannot change the configuration file `{self.path}` without changing other parts of it",
+            hint="edit it by hand, or write each table once, below a `[header]`",
         )
 
     def _parsed(self, text: str) -> Mapping[str, object]:
-        import tomllib  # noqa: PLC0415 - who has no file needs no parser
+        import tomllib  # noqa: PLC0415 - not needed without a file
 
         try:
             return tomllib.loads(text)
@@ -102,7 +102,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredSource:
-    """One entry of `[[sources]]`. It holds the name of a token's variable, never a token."""
+    """One `[[sources]]` table. It contains the name of a token's environment variable, never a token."""
 
     source: str
     label: str | None = None
@@ -111,26 +111,26 @@ class ConfiguredSource:
 
     @property
     def keys(self) -> dict[str, str]:
-        """What stands in the file."""
+        """The keys and values as written in the file."""
         values = {_key(field.name): getattr(self, field.name) for field in fields(self)}
         return {key: value for key, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """All that the file says of sources."""
+    """The settings about sources in a configuration file."""
 
     sources: tuple[ConfiguredSource, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     limits: Mapping[str, int] | None = None
     static: bool = False
-    """Whether the set of skills stays as it is found at the start."""
+    """Whether the list of skills is fixed at start."""
     folder: Path = Path()
-    """Where the file is: what it says of folders is said from there."""
+    """The folder of the file, which relative paths in it start from."""
 
     @classmethod
     def read(cls, file: ConfigFile) -> "SourceSettings":
-        """Return what the file says. Raises `UsageError`."""
+        """Return the settings in the file. Raises `UsageError`."""
         return cls.of(file, file.read())
 
     @classmethod
@@ -147,13 +147,13 @@ class SourceSettings:
 
 
 def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
-    """Write a source into the file. Raises `UsageError`, also if it is there already."""
-    import tomlkit  # noqa: PLC0415 - who only reads the file does not need it
+    """Add a source to the file. Raises `UsageError`, also if it is already there."""
+    import tomlkit  # noqa: PLC0415 - not needed to read
     from tomlkit.items import AoT  # noqa: PLC0415
 
     def change(document: MutableMapping[str, Any]) -> None:
         sources: Any = document.setdefault(_SOURCES, tomlkit.aot())
-        in_tables = isinstance(document[_SOURCES], AoT)  # and not in a list that somebody wrote by hand
+        in_tables = isinstance(document[_SOURCES], AoT)  # else it is an inline list, written by hand
         written = tomlkit.table() if in_tables else tomlkit.inline_table()
         for key, value in source.keys.items():
             written[key] = value
@@ -165,15 +165,15 @@ def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
         for known in SourceSettings.of(file, read).sources:
             if known.source == source.source or (known.label is not None and known.label == source.label):
                 raise UsageError(
-                    f"the configuration has {quoted(known.label or known.source)} already",
-                    hint="`skillwire sources` lists them; `skillwire sources remove` takes one out",
+                    f"the configuration file already has {quoted(known.label or known.source)}",
+                    hint="`skillwire sources` lists all sources; `skillwire sources remove` removes one",
                 )
 
     file.edit(change, check=check)
 
 
 def remove_source(file: ConfigFile, at: int) -> None:
-    """Take the source at position `at` out of the file. Raises `UsageError`."""
+    """Remove the source at index `at` from the file. Raises `UsageError`."""
 
     def change(document: MutableMapping[str, Any]) -> None:
         sources = document[_SOURCES]
@@ -185,16 +185,16 @@ def remove_source(file: ConfigFile, at: int) -> None:
 
 
 def write_allowed_origins(file: ConfigFile, origins: Sequence[str]) -> None:
-    """Write whom publishers may send us to. Raises `UsageError`."""
+    """Set the origins that web sources may redirect to. Raises `UsageError`."""
     _write_source(file, _ALLOWED_ORIGINS, list(origins))
 
 
 def write_static(file: ConfigFile, *, static: bool) -> None:
-    """Write whether the set of skills stays as it is. Raises `UsageError`."""
+    """Set whether the list of skills is fixed at start. Raises `UsageError`."""
     _write_source(file, _STATIC, static)
 
 
-def _write_source(file: ConfigFile, key: str, value: bool | list[str]) -> None:  # noqa: FBT001 - what stands there
+def _write_source(file: ConfigFile, key: str, value: bool | list[str]) -> None:  # noqa: FBT001 - the value in the file
     def change(document: MutableMapping[str, Any]) -> None:
         if value:
             document[key] = value
@@ -209,7 +209,7 @@ def _source(file: ConfigFile, number: int, entry: Mapping[str, object]) -> Confi
     for name, value in values.items():
         required = name == "source"
         if not (isinstance(value, str) and value) and (required or value is not None):
-            raise file.broken(f"`{_key(name)}` of the source number {number} is not a text")
+            raise file.broken(f"`{_key(name)}` of source number {number} is not a string")
     return ConfiguredSource(**cast("dict[str, Any]", values))
 
 
@@ -229,9 +229,9 @@ def _limits(file: ConfigFile, section: object) -> dict[str, int]:
     for name, value in cast("Mapping[str, object]", section).items():
         if name not in known:
             listed = ", ".join(f"`{each}`" for each in sorted(known))
-            raise file.broken(f"there is no limit {quoted(name)}; there are {listed}")
+            raise file.broken(f"there is no limit {quoted(name)}; the limits are {listed}")
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise file.broken(f"the limit `{name}` is not a whole number above zero")
+            raise file.broken(f"the limit `{name}` is not a whole number above 0")
     return dict(cast("Mapping[str, int]", section))
 
 
@@ -249,16 +249,16 @@ Values = MutableMapping[str, Any]
 
 
 def read_overrides(file: ConfigFile) -> dict[str, Override]:
-    """Return what was decided, by the URI of the skill. Raises `UsageError`."""
+    """Return the visibility settings in the file, by the URI of the skill. Raises `UsageError`."""
     return _overrides(file, file.read())
 
 
 def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Override:
-    """Write what is decided of one skill, and return all that is decided of it. Raises `UsageError`.
+    """Set the visibility of one skill in the file, and return its settings. Raises `UsageError`.
 
-    `sides` has `assistant`, `user` or both; None leaves that side to the frontmatter.
+    `sides` has `assistant`, `user` or both. None removes a setting, so that the frontmatter decides.
     """
-    import tomlkit  # noqa: PLC0415 - who only reads what was decided needs neither
+    import tomlkit  # noqa: PLC0415 - not needed to read
 
     from skillwire.config.toml_edit import table_in  # noqa: PLC0415
 
@@ -273,7 +273,7 @@ def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Over
             del document[_SECTION]
 
     def rewrite(document: Values) -> None:
-        """Write the entry in one place, and not where its parts were."""
+        """Write the settings of the skill as one inline table, replacing its scattered keys."""
         section = document[_SECTION]
         left = {**section.pop(uri), **sides}
         section[uri] = tomlkit.inline_table()

@@ -1,4 +1,4 @@
-"""Load the library of the sources that a person named, with a progress bar if it takes long."""
+"""Load the library of named sources, with a progress bar if it takes long."""
 
 import shlex
 import sys
@@ -19,11 +19,11 @@ from skillwire.sources.base import ignore_progress
 
 @contextmanager
 def scanning() -> Generator[Report]:
-    """Yield what a source reports its progress to."""
+    """Yield the callback that scans report progress to. On a terminal, it shows a progress bar."""
     if not sys.stderr.isatty():
         yield ignore_progress
         return
-    from skillwire.terminal.progress_bar import ProgressBar  # noqa: PLC0415 - nobody looks at most scans
+    from skillwire.terminal.progress_bar import ProgressBar  # noqa: PLC0415 - needed only on a terminal
 
     bar = ProgressBar()
     try:
@@ -35,9 +35,9 @@ def scanning() -> Generator[Report]:
 def load_library(
     arguments: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
 ) -> Library:
-    """Return the library of the sources named, scanned; without any, of those that are served by default.
+    """Scan the named sources, or without any the default sources, and return their library.
 
-    Limits and allowed origins are those of the configuration in any case. Raises `UsageError`.
+    Limits and allowed origins always come from the configuration file. Raises `UsageError`.
     """
     options = LibraryOptions(follow_links=follow_links, configured_sources=not arguments)
     opened = open_sources(arguments, options, config or ConfigFile(default_config()))
@@ -47,13 +47,15 @@ def load_library(
 
 
 async def load(library: Library) -> Catalog:
-    """Scan the sources of `library`, with a sign of life if that takes long."""
+    """Scan the sources of `library`, with a progress bar if that takes long."""
     with gc_paused(), scanning() as progress:
         return await library.load(progress)
 
 
 def check_command(library: Library) -> str:
-    """Return the command that shows the problems of these sources, as the beginning of a sentence."""
-    there = (source for source in library.sources if source.place and source not in library.pending_sources)
-    places = " ".join(escape_invisible(shlex.quote(source.place)) for source in there)
+    """Return the beginning of a sentence about the command that shows the problems of these sources."""
+    existing = (
+        source for source in library.sources if source.place and source not in library.pending_sources
+    )
+    places = " ".join(escape_invisible(shlex.quote(source.place)) for source in existing)
     return f"`skillwire check {places}` shows"

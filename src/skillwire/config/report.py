@@ -1,4 +1,4 @@
-"""What a check found, and its report as text, JSON, SARIF or GitHub annotations."""
+"""The result of a check, and its output as text, JSON, SARIF or GitHub annotations."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ Print: TypeAlias = Callable[[Sequence[Problem], Library], None]
 
 
 def sarif(problems: Sequence[Problem], version: str) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log of one run. Paths are relative to wherever the check ran."""
+    """Return a SARIF 2.1.0 log of one run. Paths in it are those of the problems."""
     rules = list(dict.fromkeys(problem.rule for problem in problems))
     positions = {rule: at for at, rule in enumerate(rules)}
     driver = {
         "name": "skillwire",
         "semanticVersion": version,
-        "rules": [{"id": rule.value, "shortDescription": {"text": _told(rule)}} for rule in rules],
+        "rules": [{"id": rule.value, "shortDescription": {"text": _title(rule)}} for rule in rules],
     }
     results = [_result(problem, positions[problem.rule]) for problem in problems]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
@@ -34,7 +34,7 @@ def sarif(problems: Sequence[Problem], version: str) -> dict[str, Any]:
 
 
 def github(problems: Iterable[Problem]) -> Iterable[str]:
-    """Yield a workflow command for each problem, which GitHub shows beside the line in a pull request."""
+    """Yield a workflow command for each problem. GitHub shows it beside the line in a pull request."""
     for problem in problems:
         at = {
             "file": problem.path,
@@ -58,7 +58,7 @@ def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
     }
 
 
-def _told(rule: Rule) -> str:
+def _title(rule: Rule) -> str:
     return rule.value.replace("-", " ")
 
 
@@ -81,7 +81,7 @@ def _property(text: str) -> str:
 
 
 def print_text(problems: Sequence[Problem], library: Library) -> None:
-    """Print each problem as `path:line: field: message`, with paths as the person would write them."""
+    """Print each problem as `path:line: field: message`, with paths as given on the command line."""
     print_problems(stdout_console(), located(problems, library))
 
 
@@ -111,47 +111,47 @@ class CheckRequest:
     """What to check."""
 
     paths: Sequence[str]
-    """Skills, or sources of skills; none for those that are served by default."""
+    """Skills or sources; empty for the default sources."""
     follow_links: bool = False
 
     def load(self) -> Library:
-        """Return the library of these skills as they are now. Raises `UsageError`."""
+        """Scan the sources and return their library. Raises `UsageError`."""
         return load_library(self.paths, follow_links=self.follow_links)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check found, and how to tell."""
+    """The problems that a check found, and how to print them."""
 
     library: Library
     problems: Sequence[Problem]
-    """In the order of their files and lines."""
+    """Sorted by file and line."""
     good: int
-    """How many skills are good."""
+    """Number of skills without errors."""
     verdict: tuple[str, str] = ("can be served", "can be served")
-    """What one good skill does, and what several do."""
+    """The words after that number in the summary, for one skill and for several."""
     print_text: Print = print_text
-    """Prints the problems for people."""
+    """Prints the problems in the format `text`."""
 
     @classmethod
     def of(cls, library: Library) -> "CheckResult":
-        """Return what the library itself found."""
+        """Return the problems in the catalogue of a library."""
         return cls(library, by_place(library.catalog.problems), len(library.catalog.entries))
 
 
 def by_place(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems in the order of their files and lines."""
+    """Return the problems sorted by file and line."""
     return sorted(problems, key=lambda problem: (problem.path, problem.line or 0))
 
 
 def places(library: Library) -> dict[str, str]:
-    """Return what the operator calls each source, by what the paths of its problems begin with."""
+    """Return the place of each source by the prefix that paths in its problems have."""
     several = len(library.sources) > 1
     return {f"{source.label}/" if several else "": source.place for source in library.sources}
 
 
 def located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
-    """Yield the problems with paths as the person at the terminal would write them."""
+    """Yield the problems with paths that start with the source as given on the command line."""
     known = places(library)
     for problem in problems:
         prefix = next((each for each in known if problem.path.startswith(each)), "")
@@ -159,7 +159,7 @@ def located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
 
 
 def _relative_to_cwd(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield the problems with paths relative to the current folder, which others take for the repository."""
+    """Yield the problems with paths relative to the current folder, which is assumed to be the repository."""
     for problem in problems:
         here = os.path.relpath(problem.path) if os.path.isabs(problem.path) else problem.path  # noqa: PTH117
         yield problem if here.startswith("..") else replace(problem, path=here)

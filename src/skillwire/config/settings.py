@@ -1,4 +1,4 @@
-"""What the environment says, where the command line says nothing."""
+"""Settings from environment variables, used where the command line sets nothing."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,19 +19,19 @@ _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
 SKILLS_DIR = "SKILLS_DIR"
 BRIDGES = "SKILLWIRE_BRIDGES"
-"""A mark for each bridge that led to this process. Set by bridges, for the programs that they start."""
+"""One character for each bridge that led to this process. Bridges set it for the programs that they start."""
 STATE_DIR = "SKILLWIRE_STATE_DIR"
 MAX_FILE_SIZE_MB = ("SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB")
-"""The second is an older name that people have in their configuration."""
+"""The current name first, then an older name that is still in use."""
 STATIC = ("SKILLWIRE_STATIC", "SKILLJACK_STATIC")
 CATALOG = ("SKILLWIRE_CATALOG", "SKILLJACK_CATALOG")
 TOOLS = ("SKILLWIRE_TOOLS", "SKILLJACK_TOOLS")
 HTTP_PORT = ("SKILLWIRE_HTTP_PORT", "SKILLJACK_HTTP_PORT")
-"""Options of `serve`. The second name of each is that of skilljack, which people switch from."""
+"""Options of `serve`. The second name of each is that of skilljack, for people who switch from it."""
 DEFAULT_PORT = 8765
-"""Where `--http` without a value serves."""
+"""The port of `--http` without a value."""
 DEFAULT_ADDRESS = "default"
-"""The value of an `--http` that has none. An empty value is a mistake, such as a variable that is not set."""
+"""Stands for the value of `--http` without one. An empty value is an error, such as an unset variable."""
 _LARGEST_PORT = 65535
 _YES, _NO = ("true", "1", "yes"), ("false", "0", "no")
 LIMITS = {
@@ -40,7 +40,7 @@ LIMITS = {
     "SKILLWIRE_MAX_DEPTH": "depth",
     "SKILLWIRE_MAX_ENTRIES": "entries",
 }
-"""The variables that move a limit, and which one."""
+"""The variables that set a limit, with the name of the limit."""
 HTTP_LIMITS = {
     "SKILLWIRE_HTTP_CONNECTIONS": ("connections", 1),
     "SKILLWIRE_HTTP_SESSIONS": ("sessions", 1),
@@ -49,20 +49,20 @@ HTTP_LIMITS = {
     "SKILLWIRE_HTTP_WRITE_SECONDS": ("write_seconds", 1),
     "SKILLWIRE_HTTP_BUFFERED_MB": ("buffered_bytes", 1024 * 1024),
 }
-"""The variables that move a limit of HTTP, which one, and the unit."""
+"""The variables that set an HTTP limit, with the name of the limit and the unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeChoices:
-    """What `serve` does: what its options say, else the environment, else the default."""
+    """Settings of `serve`: from its options, else from the environment, else the defaults."""
 
     static: bool
     catalog: str
     tools: str
     http: str | None
     """Where to serve over HTTP: `[HOST:]PORT`, or `DEFAULT_ADDRESS` for the default port."""
-    told: tuple[str, ...]
-    """Which variables changed something, for people to read."""
+    messages: tuple[str, ...]
+    """A message for each variable that changed something."""
 
 
 def serve_choices(
@@ -73,28 +73,28 @@ def serve_choices(
     tools: str | None = None,
     http: str | None = None,
 ) -> ServeChoices:
-    """Return what `serve` does, from its options and the environment. Raises `UsageError`.
+    """Return the settings of `serve` from its options and the environment. Raises `UsageError`.
 
-    An option wins, and then the variable that it replaces is not looked at.
+    An option overrides its variable, which is then not read.
     """
-    told: list[str] = []
+    messages: list[str] = []
 
     def chosen(option: str, names: Sequence[str], values: Sequence[str], default: str) -> str:
         variable, value = _choice_from(names, environment, values) or ("", default)
         if value != default:
-            told.append(f"`{variable}` is set, which means `{option} {value}`")
+            messages.append(f"`{variable}` is set, which means `{option} {value}`")
         return value
 
     if not static and (found := _choice_from(STATIC, environment, (*_YES, *_NO))) is not None:
         static = found[1] in _YES
         if static:
-            told.append(f"`{found[0]}` is set, which means `--static`")
+            messages.append(f"`{found[0]}` is set, which means `--static`")
     catalog = catalog or chosen("--catalog", CATALOG, ("instructions", "tool-description"), "instructions")
     tools = tools or chosen("--tools", TOOLS, ("always", "auto", "never"), "always")
     if http in {None, DEFAULT_ADDRESS} and (found := _port(environment)) is not None:
         http = found[1]
-        told.append(f"`{found[0]}` is set, which means `--http {http}`")
-    return ServeChoices(static, catalog, tools, http, tuple(told))
+        messages.append(f"`{found[0]}` is set, which means `--http {http}`")
+    return ServeChoices(static, catalog, tools, http, tuple(messages))
 
 
 def _first_set(names: Sequence[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
@@ -105,7 +105,7 @@ def _first_set(names: Sequence[str], environment: Mapping[str, str]) -> tuple[st
 def _choice_from(
     names: Sequence[str], environment: Mapping[str, str], values: Sequence[str]
 ) -> tuple[str, str] | None:
-    """Return the variable that is set, and which of `values` it is, in any case. Raises `UsageError`."""
+    """Return the variable that is set, and its value in lower case, one of `values`. Raises `UsageError`."""
     if (found := _first_set(names, environment)) is None:
         return None
     variable, text = found
@@ -133,7 +133,7 @@ def _port(environment: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | None = None) -> Limits:
-    """Return the limits that the operator has chosen: the environment wins. Raises `UsageError`."""
+    """Return the limits. The environment overrides the `configured` ones. Raises `UsageError`."""
     chosen = dict(configured or {})
     chosen |= {
         limit: _whole_number(variable, environment[variable])
@@ -144,7 +144,7 @@ def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | 
 
 
 def http_limits_from(environment: Mapping[str, str]) -> "HttpLimits":
-    """Return the limits of HTTP that the operator has chosen. Raises `UsageError`."""
+    """Return the HTTP limits, as set in the environment. Raises `UsageError`."""
     from skillwire.server.http.connections import HttpLimits  # noqa: PLC0415 - stdio has no such limits
 
     chosen = {
@@ -156,16 +156,16 @@ def http_limits_from(environment: Mapping[str, str]) -> "HttpLimits":
 
 
 def state_folder_from(environment: Mapping[str, str]) -> Path:
-    """Return where approvals, and files of other people's servers, are kept."""
+    """Return the folder for approvals, logins and cached files of servers."""
     if chosen := environment.get(STATE_DIR):
         return Path(chosen)
-    from platformdirs import user_state_path  # noqa: PLC0415 - who chooses a folder does not need it
+    from platformdirs import user_state_path  # noqa: PLC0415 - not needed with the variable set
 
     return user_state_path("skillwire", appauthor=False)
 
 
 def max_file_bytes_from(environment: Mapping[str, str]) -> int:
-    """Return how large a file may be to be read through a tool. Raises `UsageError`."""
+    """Return the maximum size of a file that a tool may read, in bytes. Raises `UsageError`."""
     for variable in MAX_FILE_SIZE_MB:
         if (text := environment.get(variable)) is not None:
             return _whole_number(variable, text) * 1024 * 1024
@@ -175,27 +175,30 @@ def max_file_bytes_from(environment: Mapping[str, str]) -> int:
 def _whole_number(variable: str, text: str) -> int:
     if not _WHOLE_NUMBER.fullmatch(text):
         raise UsageError(
-            f"`{variable}` is {quoted(text)}, which is not a whole number above zero",
+            f"`{variable}` is {quoted(text)}, which is not a whole number above 0",
             hint="correct it, or unset it for the default",
         )
     return int(text)
 
 
 def token_from(variable: str | None, environment: Mapping[str, str]) -> str | None:
-    """Return the bearer token that `variable` holds. Raises `UsageError` if it is empty or cannot be sent."""
+    """Return the bearer token in `variable`. Raises `UsageError` if it is empty or not valid in a header."""
     if variable is None:
         return None
     token = environment.get(variable, "").strip()
     if not token:
-        raise UsageError(f"the variable {quoted(variable)} is empty or not set", hint=f"export {variable}=…")
+        raise UsageError(
+            f"the environment variable {quoted(variable)} is empty or not set",
+            hint=f"set it with `export {variable}=…`",
+        )
     check_token(token, f"the token in {quoted(variable)}")
     return token
 
 
 def check_token(token: str, what: str) -> None:
-    """Raise `UsageError` if a token cannot be sent; `what` says which one it is."""
+    """Raise `UsageError` if a token is not valid in a header. `what` describes the token in the message."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(
-            f"{what} holds characters that no header can carry" if token else f"{what} is empty",
+            f"{what} contains characters that are not allowed in a header" if token else f"{what} is empty",
             hint="use visible ASCII characters without spaces",
         )

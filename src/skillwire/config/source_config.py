@@ -1,4 +1,4 @@
-"""Decide which sources are wanted, open them, and write them down for the configuration."""
+"""Collect the sources from command line, environment and configuration file, and open them."""
 
 import os
 import re
@@ -27,12 +27,12 @@ from skillwire.sources.cache_folder import cache_folder_from
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.sources.prefix import PrefixedSource
 
-# Behind a comma that begins another source. An address may hold a comma itself.
+# A comma that separates two sources. An address may contain commas itself.
 _NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern}|(?:www\.)?github\.com/)")
 
 
 class SpecOrigin(StrEnum):
-    """Who wants a source."""
+    """Where a source is named."""
 
     COMMAND_LINE = "command line"
     ENVIRONMENT = "environment"
@@ -41,7 +41,7 @@ class SpecOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """A source that somebody wants, not opened yet."""
+    """A source to open, and where it is named."""
 
     argument: str
     given_by: SpecOrigin
@@ -52,7 +52,7 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSource:
-    """A source, and who wanted it."""
+    """An opened source and its specification."""
 
     wanted: SourceSpec
     source: Source
@@ -66,16 +66,16 @@ def source_specs(
     *,
     allow_empty: bool = False,
 ) -> list[SourceSpec]:
-    """Return the sources named on the command line, else in `SKILLS_DIR`, and then those configured.
+    """Return the sources of the command line, or if there are none of `SKILLS_DIR`, and the configured ones.
 
-    Raises `UsageError` if there is none, unless that may be.
+    Raises `UsageError` if there is none, unless `allow_empty`.
     """
     given_by = SpecOrigin.COMMAND_LINE if arguments else SpecOrigin.ENVIRONMENT
     named = list(arguments) or [environment.get(SKILLS_DIR, "")]
     parts = (part for each in named for part in _parts(each))
-    wanted = [SourceSpec(part, given_by, prefix=prefix) for part in parts]
+    specs = [SourceSpec(part, given_by, prefix=prefix) for part in parts]
     configured = configured or SourceSettings()
-    wanted.extend(
+    specs.extend(
         SourceSpec(
             absolute(each.source, configured.folder),
             SpecOrigin.CONFIGURATION,
@@ -85,13 +85,13 @@ def source_specs(
         )
         for each in configured.sources
     )
-    if not wanted and not allow_empty:
+    if not specs and not allow_empty:
         raise UsageError(
             "no source of skills is named",
-            hint=f"name a folder, as in `./skills`, set `{SKILLS_DIR}`, or `skillwire sources add` one; "
-            "`skillwire servers` lists the servers that you have",
+            hint=f"name a folder such as `./skills`, set `{SKILLS_DIR}`, or use `skillwire sources add`; "
+            "`skillwire servers` lists the configured servers",
         )
-    return list(_deduplicate(wanted))
+    return list(_deduplicate(specs))
 
 
 def open_specs(
@@ -101,17 +101,18 @@ def open_specs(
     to_fetch: bool = True,
     known: Mapping[SourceSpec, OpenedSource] | None = None,
 ) -> list[OpenedSource]:
-    """Return each source, opened under a label of its own. Raises `UsageError`.
+    """Open each source under a unique label. Raises `UsageError`.
 
-    Who will not fetch anything needs no tokens. Those that are `known` are open, and stay as they are.
+    Tokens are read only with `to_fetch`. Sources in `known` are already open and are returned as they are. A
+    configured source that cannot be opened becomes an `UnavailableSource`.
     """
     opened: list[OpenedSource] = []
-    every, kept = list(wanted), known or {}
-    # Who was given a label keeps it; others give way.
+    every, already_open = list(wanted), known or {}
+    # An explicit label is never changed; a derived one gets a number if it is taken.
     chosen = {each.label for each in every if each.label is not None}
-    labels = {kept[each].source.label for each in every if each in kept}
+    labels = {already_open[each].source.label for each in every if each in already_open}
     for each in every:
-        if (before := kept.get(each)) is not None:
+        if (before := already_open.get(each)) is not None:
             opened.append(before)
             continue
         taken = labels if each.label is not None else labels | chosen
@@ -121,7 +122,7 @@ def open_specs(
         except UsageError as error:
             if each.given_by is not SpecOrigin.CONFIGURATION:
                 raise
-            # Others are configured beside it, and nobody is there who could say it differently.
+            # One broken source in the file must not prevent the others from being served.
             label = _unique_label("unavailable" if _label_fault(each.label) else str(each.label), taken)
             source = _unavailable(each, label, error, show_reason=not options.serving)
         labels.add(label)
@@ -136,16 +137,16 @@ def _open(each: SourceSpec, label: str, options: SourceOptions, *, to_fetch: boo
 
 def _unavailable(each: SourceSpec, label: str, error: UsageError, *, show_reason: bool) -> Source:
     place = escape_invisible(each.argument)
-    # It is shown on pages and in logs, and a password belongs on none. No path holds one.
+    # The place is shown on pages and in logs, where no password may appear. A local path contains none.
     shown = place if is_local(each.argument) else redact_secrets(place)
     return UnavailableSource(label, shown, redact_secrets(str(error)), show_reason=show_reason)
 
 
 def absolute(source: str, folder: Path) -> str:
-    """Return a configured source as it can be opened from anywhere: a relative path begins at `folder`."""
+    """Return a configured source with a relative path made absolute, starting at `folder`."""
     try:
         return str(folder / local_path(source)) if is_local(source) else source
-    except UsageError:  # told when it is opened, as a fault of this source alone
+    except UsageError:  # reported when this source is opened
         return source
 
 
@@ -157,7 +158,7 @@ def check_spec_opens(wanted: SourceSpec, options: SourceOptions) -> None:
 def _label(wanted: SourceSpec) -> str:
     if wanted.label is not None:
         if fault := _label_fault(wanted.label):
-            raise UsageError(f"the label {quoted(wanted.label)} {fault}", hint="write it as in `acme`")
+            raise UsageError(f"the label {quoted(wanted.label)} {fault}", hint="for example `acme`")
         return wanted.label
     kind = kind_of(wanted.argument)
     try:
@@ -174,12 +175,12 @@ def _prefixed(source: Source, prefix: str | None) -> Source:
     if prefix is None:
         return source
     if fault := path_fault(prefix):
-        raise UsageError(f"the prefix `{prefix}` {fault}", hint="write it as in `team` or `acme/billing`")
+        raise UsageError(f"the prefix `{prefix}` {fault}", hint="for example `team` or `acme/billing`")
     return PrefixedSource(source, prefix)
 
 
 def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
-    """Yield each source once; two spellings of one folder are one."""
+    """Yield each source once. Two spellings of the same place count as one."""
     seen: set[tuple[str, str | None]] = set()
     for each in wanted:
         key = (canonical_place(each.argument), each.prefix)
@@ -189,7 +190,7 @@ def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
 
 
 def _parts(argument: str) -> list[str]:
-    """Several sources may stand in one argument, with commas; a path that exists is taken as it is."""
+    """Split an argument at commas into sources. A path that exists is not split."""
     if "," not in argument or os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
         return [argument] if argument.replace(",", "").strip() else []
     parts = _NEXT_SOURCE.split(argument) if SCHEME.match(argument) else argument.split(",")
@@ -206,21 +207,22 @@ def _unique_label(label: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LibraryOptions:
-    """How the sources of a library are looked at."""
+    """How the sources of a library are opened and scanned."""
 
     follow_links: bool = False
     prefix: str | None = None
     live: bool = False
-    """Whether they will be followed: then they may come later, and what an edit breaks stays as it was."""
+    """Whether the sources are watched. They may then be missing at first, and a skill that an edit breaks
+    keeps its last good version."""
     frozen: bool = False
-    """Whether the skills stay those that are found first."""
+    """Whether the list of skills is fixed at start."""
     configured_sources: bool = True
-    """Whether the sources of the configuration are wanted, too."""
+    """Whether to include the sources of the configuration file."""
     allow_empty: bool = False
-    """Whether there is something to do without any source."""
+    """Whether there may be no source at all."""
 
     def for_sources(self, configured: SourceSettings) -> SourceOptions:
-        """Return what holds for all sources, with what the environment and the configuration say."""
+        """Return the options for every source, including those of the environment and configuration file."""
         return SourceOptions(
             follow_links=self.follow_links,
             limits=limits_from(os.environ, configured.limits),
@@ -240,9 +242,9 @@ def open_sources(
     to_fetch: bool = True,
     known: Mapping[SourceSpec, OpenedSource] | None = None,
 ) -> list[OpenedSource]:
-    """Return the sources named, and those of `config`, not looked at yet. Raises `UsageError`.
+    """Open the named sources and those of `config`, without scanning them. Raises `UsageError`.
 
-    Those that are `known` are open already.
+    Sources in `known` are already open and are returned as they are.
     """
     configured = SourceSettings() if config is None else SourceSettings.read(config)
     also = configured if options.configured_sources else None
@@ -251,14 +253,17 @@ def open_sources(
 
 
 def spelled(argument: str) -> str:
-    """Return a source as it can be written down. Raises `UsageError`.
+    """Return a source as it is written to the configuration file. Raises `UsageError`.
 
-    A folder becomes a whole path, because a server may be started anywhere. A token is never written.
+    A local path becomes absolute, because a server may be started in any folder. An address with a token is
+    an error.
     """
     if is_local(argument):
         path = local_path(argument)
         if not path.exists():
-            raise UsageError(f"{quoted(argument)} does not exist", hint="make it first, or mend its name")
+            raise UsageError(
+                f"{quoted(argument)} does not exist", hint="create it first, or correct its name"
+            )
         return str(path.resolve())
     if kind_of(argument).name == "repository":
         from skillwire.sources.git.address import Repository  # noqa: PLC0415 - only who names one
@@ -266,8 +271,8 @@ def spelled(argument: str) -> str:
         repository = Repository.parse(argument)
         if repository.token or repository.user:  # a token may stand where a name does
             raise UsageError(
-                "there is a token in this address, and the configuration is a file that others may read",
-                hint="leave it out, put it into an environment variable, and name that with `--token-env`",
+                "the address contains a token, which must not be stored in the configuration file",
+                hint="remove it, put it into an environment variable, and name that with `--token-env`",
             )
     return argument
 

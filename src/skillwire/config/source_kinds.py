@@ -1,4 +1,4 @@
-"""The kinds of sources, and how an argument says which it is. One line for each kind."""
+"""The table of source kinds: which arguments each kind accepts, and how it is opened."""
 
 import errno
 import os
@@ -28,31 +28,31 @@ _GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
 _ON_GITHUB = re.compile(
     r"(?:https?://)?(?:www\.)?github\.com/[a-z0-9][\w-]*/[\w.-]", re.ASCII | re.IGNORECASE
 )
-_PATH_HINT = "write it as in `./skills`, `~/skills` or `/home/you/skills`"
+_PATH_HINT = "for example `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
-"""Where GitHub's own tools keep the token. It is sent to GitHub and to nobody else."""
+"""The variables that GitHub's own tools use for a token. It is sent only to GitHub."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What holds for all sources of a run."""
+    """Options that apply to all sources of a run."""
 
     follow_links: bool = False
     limits: Limits = field(default_factory=Limits)
     live: bool = False
-    """Whether the sources will be followed: then they may be missing now."""
+    """Whether the sources are watched. They may then be missing at first."""
     serving: bool = False
-    """Whether clients will be served: then a skill that an edit breaks stays as it was."""
+    """Whether clients are served. A skill that an edit breaks then keeps its last good version."""
     cache: Path = field(default_factory=lambda: cache_folder_from({}))
-    """Where copies of what is elsewhere are kept."""
+    """The folder for copies of fetched sources."""
     allowed_origins: tuple[str, ...] = ()
-    """Further web sites that publishers may send us to."""
+    """Other origins that web sources may redirect to."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """What one source is opened with: the argument, its label, and the token that it needs, if any."""
+    """A source to open: the argument, its label, and its token if it needs one."""
 
     text: str
     label: str
@@ -61,7 +61,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of source: which arguments mean it, what it is called, and how it is opened."""
+    """A kind of source: its name, which arguments it accepts, and how it is labelled and opened."""
 
     name: str
     example: str
@@ -71,34 +71,34 @@ class Kind:
 
 
 def is_local(argument: str) -> bool:
-    """Whether an argument can only be a path on this machine, or is one."""
+    """Whether an argument is a path on this machine: it exists, or cannot be anything else."""
     if argument.startswith((".", "/", "~")) or os.path.exists(argument):  # noqa: PTH110 - `Path` raises
         return True
     return not (argument.startswith(_GIT) or is_on_github(argument)) and SCHEME.match(argument) is None
 
 
 def is_on_github(argument: str) -> bool:
-    """Whether an argument that is no path means a repository on GitHub."""
+    """Whether an argument names a repository on GitHub. Does not check for an existing path."""
     return argument.startswith(_GITHUB) or _ON_GITHUB.match(argument) is not None
 
 
 def local_path(argument: str) -> Path:
-    """Return the path that an argument means. Raises `UsageError` if no file can have it."""
+    """Return the path that an argument names. Raises `UsageError` if it is not a possible path."""
     path = Path(argument)
     try:
         path = path.expanduser()
         path.lstat()
-    except (RuntimeError, ValueError) as error:  # nobody's home; a NUL
-        reason = "it holds a NUL" if "\0" in argument else "there is no such home directory"
-        raise UsageError(f"{quoted(argument)} is no path: {reason}", hint=_PATH_HINT) from error
+    except (RuntimeError, ValueError) as error:  # an unknown home directory, or a NUL
+        reason = "it contains a NUL" if "\0" in argument else "there is no such home directory"
+        raise UsageError(f"{quoted(argument)} is not a path: {reason}", hint=_PATH_HINT) from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise UsageError(f"{quoted(argument)} is no path: it is too long", hint=_PATH_HINT) from error
+            raise UsageError(f"{quoted(argument)} is not a path: it is too long", hint=_PATH_HINT) from error
     return path
 
 
 def canonical_place(argument: str) -> str:
-    """Return the same for all spellings of a source."""
+    """Return a text that is the same for all spellings of a source."""
     try:
         if is_local(argument):
             return str(local_path(argument).resolve())
@@ -131,7 +131,7 @@ def _open_folder(address: Address, options: SourceOptions) -> Source:
         hint = f"name its folder, {quoted(str(path.parent))}"
         raise UsageError(f"{quoted(address.text)} is a file", hint=hint)
     if not path.is_dir() and not options.live:
-        hint = "name a folder that holds skills"
+        hint = "name a folder that contains skills"
         raise UsageError(f"the folder {quoted(address.text)} does not exist", hint=hint)
     return FolderSource(
         path,
@@ -144,11 +144,11 @@ def _open_folder(address: Address, options: SourceOptions) -> Source:
 
 
 def _open_archive(address: Address, options: SourceOptions) -> Source:
-    from skillwire.sources.archive import ArchiveFetcher  # noqa: PLC0415 - only who names one pays for it
+    from skillwire.sources.archive import ArchiveFetcher  # noqa: PLC0415 - loaded only for this kind
 
     path = local_path(address.text)
     if not path.exists() and not options.live:
-        raise UsageError(f"the archive {quoted(address.text)} does not exist", hint="mend its name")
+        raise UsageError(f"the archive {quoted(address.text)} does not exist", hint="correct its name")
     return _fetched_source(ArchiveFetcher(path, options.cache), address, options)
 
 
@@ -201,14 +201,14 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
         url = WebAddress.parse(address.text[len(_SERVER) :]).url
     except SourceError as error:
         hint = (
-            "as in `mcp+https://example.com/mcp`; a token goes into a variable, for `sources add --token-env`"
+            "for example `mcp+https://example.com/mcp`; pass a token with `skillwire sources add --token-env`"
         )
         raise UsageError(str(error), hint=hint) from error
 
     def make() -> Source:
         from skillwire.host.connections.target import Target  # noqa: PLC0415
         from skillwire.host.login.tokens import with_login  # noqa: PLC0415
-        from skillwire.host.servers.link import ServerLink  # noqa: PLC0415 - the SDK is loaded by who asks the server
+        from skillwire.host.servers.link import ServerLink  # noqa: PLC0415 - loads the MCP SDK
         from skillwire.host.servers.source import ServerSource  # noqa: PLC0415
         from skillwire.host.store.logins import Logins  # noqa: PLC0415
 
@@ -253,18 +253,16 @@ KINDS: tuple[Kind, ...] = (
 
 
 def kind_of(argument: str) -> Kind:
-    """Return the kind that an argument means. Raises `UsageError`."""
+    """Return the kind of source that an argument names. Raises `UsageError`."""
     kind = next((kind for kind in KINDS if kind.accepts(argument)), None)
     if kind is None:
         known = ", ".join(f"{kind.name} ({kind.example})" for kind in KINDS)
-        raise UsageError(
-            f"{quoted(argument)} is no kind of source that can be served", hint=f"known kinds: {known}"
-        )
+        raise UsageError(f"{quoted(argument)} is not a known kind of source", hint=f"known kinds: {known}")
     return kind
 
 
 def open_source(address: Address, options: SourceOptions) -> Source:
-    """Return the source at an address, not looked at yet. Raises `UsageError`."""
+    """Open the source at an address, without scanning it. Raises `UsageError`."""
     try:
         return kind_of(address.text).open(address, options)
     except InvalidValueError as error:

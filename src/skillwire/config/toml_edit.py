@@ -1,4 +1,4 @@
-"""The text of a configuration, changed so that everything else in it stays as it was written."""
+"""Edit TOML text without changing anything else in it."""
 
 import tomllib
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -9,23 +9,23 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 Change = Callable[[MutableMapping[str, Any]], None]
-"""What is to change: in a document, or in the values that it holds."""
+"""A function that makes a change, in a tomlkit document or in plain values."""
 
 
 def table_in(
     parent: MutableMapping[str, Any], key: str, make: Callable[[], Any] = tomlkit.table
 ) -> MutableMapping[str, Any]:
-    """Return the table at `key`, made if there is none: an inline one where nothing else can stand."""
+    """Return the table at `key`. Creates it if it is missing, as an inline table inside another one."""
     if key not in parent:
         parent[key] = tomlkit.inline_table() if isinstance(parent, InlineTable) else make()
     return parent[key]
 
 
 def changed(text: str, attempts: Sequence[Change]) -> str | None:
-    """Return `text` after the first of these ways that changes nothing else; None if each of them does."""
-    wanted = _values(text)
-    attempts[0](wanted)
-    if (meant := _plain(wanted)) == _values(text):
+    """Return `text` changed by the first attempt that changes nothing else, or None if there is none."""
+    values = _values(text)
+    attempts[0](values)
+    if (expected := _plain(values)) == _values(text):
         return text
     whole = _with_final_newline(text)
     for attempt in attempts:
@@ -33,20 +33,20 @@ def changed(text: str, attempts: Sequence[Change]) -> str | None:
             document = tomlkit.parse(whole)
             attempt(document)
             after = tomlkit.dumps(document)
-            if _values(after) == meant:
+            if _values(after) == expected:
                 return after
         except (TOMLKitError, tomllib.TOMLDecodeError, LookupError):
-            continue  # tables can be written in ways that the library cannot change
+            continue  # tomlkit cannot change some ways to write a table
     return None
 
 
 def _values(text: str) -> dict[str, Any]:
-    """Return what a text says, so that it can be compared: a number that is none equals no other."""
+    """Return the values in a text for comparison. Floats are strings, because `nan` does not equal itself."""
     return tomllib.loads(text, parse_float=str)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without the traces of who wrote it."""
+    """Return a value with tomlkit's types replaced by plain ones."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list):
@@ -55,7 +55,7 @@ def _plain(value: Any) -> Any:
 
 
 def _with_final_newline(text: str) -> str:
-    """Return a text whose last line has an end, so that another can follow."""
+    """Return a text that ends with a line break, so that a line can be appended."""
     if not text or text.endswith("\n"):
         return text
     return text + ("\r\n" if "\r\n" in text else "\n")

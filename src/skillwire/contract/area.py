@@ -1,4 +1,4 @@
-"""The repository contract, as an area of the program."""
+"""Registration of the repository contract: its commands, and its options of `serve` and `check`."""
 
 from skillwire.area import Area, Command
 
@@ -6,12 +6,12 @@ AREA = Area(
     commands={
         "project": Command(
             "skillwire.contract.commands.project:project",
-            "Write skills for uploaders that take only the standard.",
+            "Write copies of skills that use only standard fields.",
         ),
-        "graph": Command("skillwire.contract.commands.graph:graph", "Show which skill depends on which."),
-        "new": Command("skillwire.contract.commands.new:new", "Make a skill to begin with."),
+        "graph": Command("skillwire.contract.commands.graph:graph", "Show which skills depend on which."),
+        "new": Command("skillwire.contract.commands.new:new", "Create a skill from a template."),
         "schema": Command(
-            "skillwire.contract.commands.schema:schema", "Print the JSON Schema of a frontmatter."
+            "skillwire.contract.commands.schema:schema", "Print the JSON Schema of skill frontmatter."
         ),
     },
     serve="skillwire.contract.serving:ContractServeFlags",

@@ -1,4 +1,4 @@
-"""`serve --contract`: its options, and what has to be right before a server starts."""
+"""`serve --contract`: its options, and the check before a server starts."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,23 +19,23 @@ class ContractServeFlags(ServeFlags):
     """Options of `serve` for the repository contract."""
 
     contract: Annotated[
-        bool, Parameter(help="Hold the skills to the repository contract, and publish its addresses, too.")
+        bool, Parameter(help="Require the repository contract, and serve its `resource://skills/` URIs.")
     ] = False
     tolerant: Annotated[
-        bool, Parameter(help="With `--contract`: leave out what breaks it, instead of refusing to start.")
+        bool, Parameter(help="With `--contract`, leave out skills that violate it instead of not starting.")
     ] = False
     block_key: BlockKey = BLOCK_KEY
 
     def part(self, request: ServeRequest) -> ServePart | None:  # noqa: ARG002 - the same for every server
         if self.tolerant and not self.contract:
             raise UsageError(
-                "`--tolerant` needs `--contract`", hint="add `--contract`, or leave `--tolerant` out"
+                "`--tolerant` requires `--contract`", hint="add `--contract`, or remove `--tolerant`"
             )
         return ContractPart(self.block_key, tolerant=self.tolerant) if self.contract else None
 
 
 class ContractPart(ServePart):
-    """Holds the skills of a server to the contract."""
+    """Adds the repository contract to a server."""
 
     def __init__(self, key: str, *, tolerant: bool) -> None:
         self._key = key
@@ -51,7 +51,7 @@ class ContractPart(ServePart):
 
 
 def check_before_serving(library: Library, key: str, *, tolerant: bool) -> None:
-    """Report every error; raise `SourceError` if there is one, unless broken skills may be left out."""
+    """Print every error against the contract. Raises `SourceError` if there is one, unless `tolerant`."""
     from skillwire.contract.report import print_contract_problems  # noqa: PLC0415 - as above
     from skillwire.contract.repository import check_catalog  # noqa: PLC0415
     from skillwire.terminal.output import stderr_console  # noqa: PLC0415
@@ -63,7 +63,7 @@ def check_before_serving(library: Library, key: str, *, tolerant: bool) -> None:
     keep = "keeps" if good == 1 else "keep"
     if found.errors and not tolerant:
         raise SourceError(
-            f"nothing is served: {pluralize(len(found.errors), 'error')} against the contract, told above; "
+            f"nothing is served: {pluralize(len(found.errors), 'error')} against the contract (see above); "
             "`--tolerant` serves the skills that keep it"
         )
     console.print(f"{pluralize(good, 'skill')} {keep} the contract; {pluralize(len(found.errors), 'error')}")

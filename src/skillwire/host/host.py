@@ -267,9 +267,9 @@ class Host:
             raise VerificationError(skill.origin, unlisted_finding(skill, path))
         return await self._places.content(skill, file)
 
-    async def pull(self, skill: HostedSkill, dest: Path) -> Path:
+    async def pull(self, skill: HostedSkill, dest: str | Path) -> Path:
         """Write all files of a skill, verified, to a folder below `dest`, and return that folder (H11)."""
-        return await pull_skill(self._places, skill, dest)
+        return await pull_skill(self._places, skill, Path(dest))
 
     # Sessions
 

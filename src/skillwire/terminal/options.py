@@ -7,85 +7,114 @@ from cyclopts import Parameter
 from skillwire.errors import UsageError
 
 SkillArgument: TypeAlias = Annotated[
-    str, Parameter(name="SKILL", help="A skill's folder, URI, path or name; or `LABEL:NAME` on a server.")
+    str,
+    Parameter(
+        name="SKILL", help="A skill: its folder, URI, path or name, or `LABEL:NAME` for a skill on a server."
+    ),
 ]
 From: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
         name="--from",
-        help="A source to look in (repeatable; default `SKILLS_DIR` and the configuration).",
+        metavar="SOURCE",
+        help="Search this source (repeatable). Default: `SKILLS_DIR` and the configuration file.",
     ),
 ]
 ServerSkill: TypeAlias = Annotated[
-    str, Parameter(name="SKILL", help="`LABEL:NAME` or `LABEL:URI`; with `--from`, a name or URI will do.")
+    str,
+    Parameter(
+        name="SKILL", help="`LABEL:NAME` or `LABEL:URI`. With `--from`, the name or URI alone is enough."
+    ),
 ]
 FromAnywhere: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
         name="--from",
-        help="A source or server to look in (repeatable; default `SKILLS_DIR` and the configuration).",
+        metavar="SOURCE",
+        help="Search this source or server (repeatable). Default: `SKILLS_DIR` and the configuration file.",
     ),
 ]
 FromServers: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(name="--from", help="A server to look on: its label, or its URL (repeatable)."),
+    Parameter(
+        name="--from", metavar="SERVER", help="Search this server, given by label or URL (repeatable)."
+    ),
 ]
 ListNonconforming: TypeAlias = Annotated[
     bool,
-    Parameter(help="Also list skills that make strict clients refuse the whole list."),
+    Parameter(help="Also list skills with defects that make strict clients reject the whole list."),
 ]
 PromptContents: TypeAlias = Annotated[
     Literal["resource", "text"],
-    Parameter(name="--prompt-content", help="How prompts hold a skill: some clients read only text."),
+    Parameter(
+        name="--prompt-content",
+        metavar="FORMAT",
+        show_default=True,
+        help="How prompts include a skill. Use `text` for clients that reject embedded resources.",
+    ),
 ]
 BridgedPromptContents: TypeAlias = Annotated[
     Literal["resource", "text"],
     Parameter(
         name="--prompt-content",
-        help="As for `serve`. A bridge's prompts are text either way: it says whose they are.",
+        metavar="FORMAT",
+        show_default=True,
+        help="Accepted as for `serve`, but a bridge always sends text, marked with the server's label.",
     ),
 ]
-Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do it without asking.")]
-FollowLinks: TypeAlias = Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")]
-AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON, for programs.")]
+Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do not ask for confirmation.")]
+FollowLinks: TypeAlias = Annotated[
+    bool, Parameter(help="Follow symbolic links that lead outside the folder.")
+]
+AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON.")]
 
 
 Http: TypeAlias = Annotated[
     str | None,
     Parameter(
         name="--http",
-        help="Serve over HTTP at `[HOST:]PORT` instead of stdio: on loopback without a HOST, "
-        "at port 8765 without a value.",
+        metavar="[[HOST:]PORT]",
+        help="Serve over HTTP instead of stdio. Default host: 127.0.0.1. Default port: 8765.",
     ),
 ]
 ClientTokenEnv: TypeAlias = Annotated[
     str | None,
     Parameter(
         name="--token-env",
-        help="The environment variable with the bearer token that HTTP clients must send.",
+        metavar="VARIABLE",
+        help="Environment variable with the bearer token that HTTP clients must send.",
     ),
 ]
 AllowPublic: TypeAlias = Annotated[
-    bool, Parameter(name="--allow-public", help="Bind a public address without a token.")
+    bool,
+    Parameter(name="--allow-public", help="Allow an address that other machines can reach, without a token."),
 ]
 AllowHost: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(name="--allow-host", help="A further name that clients reach this server by."),
+    Parameter(
+        name="--allow-host",
+        metavar="NAME",
+        help="Another host name that clients may use for this server (repeatable).",
+    ),
 ]
 AllowOrigin: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
-        name="--allow-origin", help="A web page's or browser extension's origin that may call this server."
+        name="--allow-origin",
+        metavar="ORIGIN",
+        help="Origin of a web page or browser extension that may call this server (repeatable).",
     ),
 ]
 NoWellKnown: TypeAlias = Annotated[
     bool,
-    Parameter(name="--no-well-known", help="Over HTTP, serve nothing at `/.well-known/agent-skills/`."),
+    Parameter(name="--no-well-known", help="Over HTTP, do not serve `/.well-known/agent-skills/`."),
 ]
 
 
 def validate_budget(tokens: int) -> int:
-    """Return how long the list of skills may be. Raises `UsageError`."""
+    """Return `tokens`, the size limit for the list of skills. Raises `UsageError` if it is negative."""
     if tokens < 0:
-        raise UsageError(f"`--catalog-tokens` is {tokens}", hint="say how many tokens, 0 for an empty list")
+        raise UsageError(
+            f"`--catalog-tokens` is {tokens}, which is negative", hint="use 0 tokens for an empty list"
+        )
     return tokens

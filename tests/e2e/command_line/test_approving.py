@@ -51,7 +51,10 @@ def change(site: ScriptedSite) -> None:
 def test_nobody_to_ask_means_no(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:good")
     assert done.code == 2
-    assert done.err.endswith("error: nobody is there who could be asked\nhint: if you agree, add `--yes`\n")
+    assert done.err.endswith(
+        "error: cannot ask for approval: stdin or stderr is not a terminal\n"
+        "hint: add `--yes` to approve without asking\n"
+    )
     assert cli("approve", "--json").json == []
 
 
@@ -73,7 +76,7 @@ def test_everything_is_shown_before_it_is_approved(machine: Machine, cli: Cli, s
         "approved",
         [],
     )
-    assert "is approved already" in cli("approve", "acme:good").err
+    assert "is already approved" in cli("approve", "acme:good").err
 
 
 @pytest.mark.parametrize(("typed", "approved"), [(b"y\n", 1), (b"n\n", 0)])
@@ -88,7 +91,7 @@ def test_a_person_is_asked_on_a_terminal(machine: Machine, cli: Cli, typed: byte
 def test_content_made_when_it_is_read_is_never_approved_for_good(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:live", "--yes")
     assert done.code == 2
-    assert "no approval of `acme:live` can be kept" in done.err
+    assert "cannot approve `acme:live`" in done.err
 
 
 @pytest.mark.rule("H15", "H17")
@@ -96,7 +99,7 @@ def test_a_change_ends_the_approval_and_is_shown(machine: Machine, cli: Cli, sit
     assert cli("diff", "acme:good").code == 1, "nothing was approved yet"
     cli("approve", "acme:good", "--yes")
     done = cli("diff", "acme:good")
-    assert (done.code, done.err) == (0, "`acme:good` is what was approved\n")
+    assert (done.code, done.err) == (0, "`acme:good` has not changed since you approved it\n")
 
     before = site.script.entries, site.script.files
     change(site)
@@ -106,16 +109,16 @@ def test_a_change_ends_the_approval_and_is_shown(machine: Machine, cli: Cli, sit
         "+ new.md",
         "~ SKILL.md",
         "~ references/a.md",
-        "~ allowed-tools, a field of its frontmatter",
+        "~ frontmatter field allowed-tools",
     ]
     assert cli("diff", "acme:good", "--json").json["changes"]["added"] == ["new.md"]
-    assert "approval: none: it is not what was approved" in cli("show", "acme:good").out
+    assert "approval: none: it has changed since you approved it" in cli("show", "acme:good").out
 
     site.script.entries, site.script.files = before
     assert "approval: none" in cli("show", "acme:good").out, "going back does not restore it"
     change(site)
     done = cli("approve", "acme:good", "--yes")
-    assert "changed since it was approved:" in done.out
+    assert "changed since you approved it:" in done.out
     assert "+ new.md" in done.out
     assert cli("diff", "acme:good").code == 0
 
@@ -141,7 +144,7 @@ def test_an_approval_is_taken_back_without_the_server(machine: Machine, cli: Cli
     assert site.script.asked == []
     again = cli("revoke", "acme:good")
     assert again.code == 0
-    assert "its approval was revoked before: `acme:skill://good/SKILL.md`" in again.err
+    assert "its approval was already revoked: `acme:skill://good/SKILL.md`" in again.err
     assert "approval: revoked" in cli("show", "acme:good").out
     assert cli("approve").out.startswith("revoked\tacme\t")
 
@@ -212,7 +215,7 @@ def test_what_is_kept_is_listed_and_thrown_away(machine: Machine, cli: Cli) -> N
     )
     assert len(cli("cache", "ls", "acme").out.splitlines()) == 2
     assert cli("cache", "ls", "nobody").code == 2
-    assert cli("cache", "purge", "acme").err == "2 files thrown away\n"
+    assert cli("cache", "purge", "acme").err == "2 files deleted\n"
     assert cli("cache", "--json").json == []
     assert len(cli("approve", "--json").json) == 1, "approvals stay"
 
@@ -238,8 +241,8 @@ def test_approve_warns_of_a_draft_that_no_bridge_passes_on(
     done = cli("approve", "acme:old", "--yes")
     assert done.code == 0
     told = "its entry follows an earlier draft, `draft-c`, which has too few digests and sizes"
-    assert f"`skillwire bridge` cannot pass it on: {told}" in done.err
-    assert done.err.index("cannot pass it on") < done.err.index("approved `acme:old`")
+    assert f"`skillwire bridge` cannot offer it: {told}" in done.err
+    assert done.err.index("cannot offer it") < done.err.index("approved `acme:old`")
     again = cli("approve", "acme:old", "--yes", "--json")
     assert again.json["approval"] == "approved"
     assert again.json["bridge"] == {"passed_on": False, "reason": told}
@@ -278,7 +281,7 @@ def test_approve_does_not_warn_without_a_reason(machine: Machine, cli: Cli) -> N
 def test_skill_without_digests_names_the_option_of_the_bridge(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:live", "--yes")
     assert done.code == 2
-    assert "`skillwire bridge` offers it with `--trust acme` only" in done.err
+    assert "`skillwire bridge` offers it only with `--trust acme`" in done.err
 
 
 def test_approve_with_json_needs_yes(machine: Machine, cli: Cli) -> None:

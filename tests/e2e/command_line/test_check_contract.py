@@ -209,7 +209,8 @@ def test_a_fix_shows_a_diff_and_without_a_terminal_changes_nothing(team: Path, c
     assert "-allowed-tools: 'Read, Grep'\n+allowed-tools: Read Grep\n" in done.err
     assert "+++ b/orders/SKILL.md" in done.err
     assert done.err.endswith(
-        "error: 1 file could be mended, and nothing was written\nhint: `--fix --yes` writes it\n"
+        "error: 1 file can be fixed; nothing was written, because stdin or stderr is not a terminal\n"
+        "hint: `--fix --yes` writes without asking\n"
     )
     assert tree_stamps(team) == before
 
@@ -269,7 +270,7 @@ def test_yes_needs_fix(team: Path, cli: Cli) -> None:
     done = cli("check", "skills", "--yes")
     assert (done.code, done.err) == (
         2,
-        "error: `--yes` needs `--fix`\nhint: add `--fix`, or leave `--yes` out\n",
+        "error: `--yes` requires `--fix`\nhint: add `--fix`, or remove `--yes`\n",
     )
 
 

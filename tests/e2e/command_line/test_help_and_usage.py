@@ -153,11 +153,11 @@ def test_the_version_is_told(cli: Cli) -> None:
 def test_an_unknown_verb_suggests_the_one_that_was_meant(cli: Cli, verb: str, meant: str) -> None:
     done = cli(verb, "skills")
     assert (done.code, done.raw) == (2, b"")
-    assert done.err == f"error: there is no verb `{verb}`\nhint: did you mean `skillwire {meant}`?\n"
+    assert done.err == f"error: unknown command `{verb}`\nhint: did you mean `skillwire {meant}`?\n"
 
 
 def test_an_unknown_verb_like_no_other_points_at_the_help(cli: Cli) -> None:
-    assert "hint: `skillwire --help` lists the verbs" in cli("xyzzy").err
+    assert "hint: `skillwire --help` lists the commands" in cli("xyzzy").err
 
 
 @pytest.mark.parametrize(
@@ -195,5 +195,5 @@ def test_wrong_usage_exits_with_2_and_points_at_the_help(good: Path, cli: Cli, a
 def test_a_source_between_options_is_explained(cli: Cli, good: Path) -> None:
     done = cli("check", "good", "--strict", "other")
     assert done.code == 2
-    assert "`other` is not expected here" in done.err
+    assert "unexpected argument `other`" in done.err
     assert "side by side" in done.err

@@ -60,4 +60,4 @@ def test_a_limit_that_is_no_number_is_wrong_usage(
     done = cli("list", "good")
     assert (done.code, done.raw) == (2, b"")
     assert f"`{variable}`" in done.err
-    assert "not a whole number above zero" in done.err
+    assert "not a whole number above 0" in done.err

@@ -43,10 +43,10 @@ def test_list_is_separated_by_tabs_in_a_pipe(here: Path, cli: Cli) -> None:
 
 def test_list_says_on_stderr_that_something_is_not_served(here: Path, cli: Cli) -> None:
     done = cli("list", "skills")
-    assert done.err == "1 problem keeps skills from being served; `skillwire check skills` shows them\n"
+    assert done.err == "1 problem keeps skills from being served; `skillwire check skills` shows details\n"
     write(here / "skills/broken-too", {"SKILL.md": b"no frontmatter\n"})
     done = cli("list", "skills")
-    assert done.err == "2 problems keep skills from being served; `skillwire check skills` shows them\n"
+    assert done.err == "2 problems keep skills from being served; `skillwire check skills` shows details\n"
 
 
 def test_a_description_stays_on_its_line_and_cannot_colour_a_terminal(good: Path, cli: Cli) -> None:

@@ -157,7 +157,7 @@ def test_other_sites_that_take_part_are_shown(home: Path, site: LoginSite) -> No
     site.control(metadata={"token_endpoint": f"{elsewhere}/token"})
     done = log_in(home, "acme")
     assert done.returncode == 0, done.stderr
-    assert f"other sites that take part: `{elsewhere.removeprefix('http://')}`" in done.stderr
+    assert f"other sites involved: `{elsewhere.removeprefix('http://')}`" in done.stderr
 
 
 def test_tokens_are_in_the_keyring_if_there_is_one(
@@ -307,10 +307,10 @@ def test_server_as_a_source_uses_the_login_of_its_url(home: Path, site: LoginSit
     [
         (["login", "acme", "--scope", 'a"b'], "is not a scope"),
         (["login", "acme", "--port", "70000"], "is not a port"),
-        (["login", "acme", "--timeout", "0"], "is not between 0 seconds and a day"),
-        (["login", "acme", "--client-secret-env", "X"], "`--client-secret-env` needs a client"),
+        (["login", "acme", "--timeout", "0"], "is not between 0 seconds and one day"),
+        (["login", "acme", "--client-secret-env", "X"], "`--client-secret-env` requires `--client-id`"),
         (["login", "stdio:python server.py"], "is started by a command"),
-        (["login", "nowhere"], "no file names a server `nowhere`"),
+        (["login", "nowhere"], "no client has a server `nowhere`"),
         (["logout", "nowhere"], "you are not logged in to `nowhere`"),
     ],
 )

@@ -51,10 +51,10 @@ def test_what_is_there_is_never_overwritten(cli: Cli, here: Path) -> None:
     (here / "refunds/SKILL.md").write_text("mine")
     done = cli("new", "refunds")
     assert (done.code, done.raw) == (2, b"")
-    assert done.err.startswith("error: `refunds/SKILL.md` exists already\nhint: ")
+    assert done.err.startswith("error: `refunds/SKILL.md` already exists\nhint: ")
     assert (here / "refunds/SKILL.md").read_text() == "mine"
     (here / "file").touch()
-    assert "`file` exists already" in cli("new", "file").err
+    assert "`file` already exists" in cli("new", "file").err
 
 
 def test_a_name_that_is_none_is_refused_with_a_better_one(cli: Cli, here: Path) -> None:

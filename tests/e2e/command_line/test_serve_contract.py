@@ -27,10 +27,10 @@ def test_a_strict_start_fails_with_all_errors(team: Path, cli: Cli) -> None:
         "three/SKILL.md: the first line",
     ):
         assert told in done.err
-    assert "error: nothing is served: 3 errors against the contract, told above; `--tolerant` " in done.err
+    assert "error: nothing is served: 3 errors against the contract (see above); `--tolerant` " in done.err
 
 
 def test_tolerant_needs_the_contract(team: Path, cli: Cli) -> None:
     done = cli("serve", team, "--tolerant")
     assert done.code == 2
-    assert done.err.startswith("error: `--tolerant` needs `--contract`\nhint: ")
+    assert done.err.startswith("error: `--tolerant` requires `--contract`\nhint: ")

@@ -95,7 +95,7 @@ def test_what_may_be_both_is_asked_about(machine: Machine, cli: Cli) -> None:
     done = cli("list", "acme")
     assert (done.code, done.raw) == (2, b"")
     assert done.err == (
-        "error: `acme` is both a folder and a server\n"
+        "error: `acme` is both a folder and the label of a server\n"
         "hint: write `./acme` for the folder, or `acme:` for the server\n"
     )
     assert cli("list", "./acme").out.startswith("mine\t")
@@ -114,8 +114,8 @@ def test_a_url_alone_is_a_publisher_and_the_hint_knows_better(
 def test_what_is_nothing_says_both(machine: Machine, cli: Cli) -> None:
     done = cli("list", "nothing")
     assert done.code == 2
-    assert "the folder `nothing` does not exist, and no file names a server of that name" in done.err
-    assert "hint: a folder is written `./nothing`; `skillwire servers` lists the servers" in done.err
+    assert "the folder `nothing` does not exist, and no server has this label" in done.err
+    assert "hint: write `./nothing` for a folder; `skillwire servers` lists the servers" in done.err
 
 
 def test_show_tells_what_is_declared(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
@@ -161,7 +161,7 @@ def test_a_skill_of_a_server_is_named_in_many_ways(machine: Machine, cli: Cli, a
 @pytest.mark.rule("H20")
 def test_read_says_whose_content_it_is_also_into_a_pipe(machine: Machine, cli: Cli) -> None:
     done = cli("read", "acme:good", "a.md")
-    assert (done.out, done.err) == ("# A\n", "from the server `acme`, which nobody vouches for:\n")
+    assert (done.out, done.err) == ("# A\n", "from the server `acme`; no one vouches for this text:\n")
 
 
 def test_a_server_that_speaks_an_earlier_draft_is_told_of_and_nothing_is_wrong(
@@ -175,7 +175,7 @@ def test_a_server_that_speaks_an_earlier_draft_is_told_of_and_nothing_is_wrong(
 
 def test_a_server_that_no_file_names_is_called_by_its_label(machine: Machine, cli: Cli) -> None:
     for verb in ("approve", "show"):
-        assert "no file names a server `nope`\n" in cli(verb, "nope:good").err
+        assert "no client has a server `nope`\n" in cli(verb, "nope:good").err
 
 
 def test_read_prints_what_the_entry_promises(machine: Machine, cli: Cli) -> None:
@@ -224,11 +224,11 @@ def test_a_skill_that_is_not_there_says_where_it_was_looked_for(machine: Machine
     assert (done.code, done.raw) == (1, b"")
     assert done.err == (
         "error: there is no skill `acme:god` on `acme`\n"
-        "hint: `skillwire list SERVER` shows what a server has\n"
+        "hint: `skillwire list SERVER` lists the skills of a server\n"
     )
     done = cli("show", "nobody:good")
     assert done.code == 2
-    assert "no file names a server `nobody`\n" in done.err
+    assert "no client has a server `nobody`\n" in done.err
 
 
 def test_content_made_when_it_is_read_can_be_looked_at(machine: Machine, cli: Cli) -> None:

@@ -33,7 +33,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_without_any_file_there_is_none(machine: Machine, cli: Cli) -> None:
     done = cli("servers")
     assert (done.code, done.raw) == (0, b"")
-    assert "no file on this machine names a server" in done.err
+    assert "no client on this machine has a server configured" in done.err
     assert cli("servers", "--json").json == {"servers": [], "unreadable": [], "remembered": []}
 
 
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_read_is_told_and_hides_no_other(machine: Machine,
     done = cli("servers")
     assert done.code == 1
     assert done.out.startswith("acme\t")
-    assert f"error: `{broken}` cannot be read: it is not JSON: " in done.err
+    assert f"error: cannot read `{broken}`: it is not JSON: " in done.err
     assert "\x1b" not in done.err
     assert cli("servers", "--json").json["unreadable"][0]["client"] == "claude-code"
 
@@ -152,9 +152,12 @@ def test_a_server_is_forgotten_with_all_that_was_approved(
     assert cli("approve", "acme:good", "--yes").code == 0
     done = cli("servers", "--forget", "nobody")
     assert done.code == 2
-    assert "remembered are: `acme`" in done.err
+    assert "servers with stored data: `acme`" in done.err
     machine.own(".cursor/mcp.json", {})
-    assert "remembered, and in no file: `acme`; `skillwire servers --forget LABEL`" in cli("servers").err
+    assert (
+        "stored data of servers that no file names: `acme`; `skillwire servers --forget LABEL`"
+        in cli("servers").err
+    )
     assert cli("servers", "--forget", "acme").code == 0
     assert cli("approve", "--json").json == []
     assert "remembered" not in cli("servers").err
@@ -187,7 +190,7 @@ def test_nobody_to_ask_means_no(machine: Machine, cli: Cli, monkeypatch: pytest.
     for arguments in (["servers", "acme"], ["list", "acme"], ["verify", "acme"], ["show", "acme:x"]):
         done = cli(*arguments)
         assert (done.code, done.raw) == (2, b"")
-        assert "hint: look at it; if you want that, add `--allow acme`" in done.err
+        assert "hint: check the file; to allow it, add `--allow acme`" in done.err
     assert not (machine.repository / "ran").exists()
     assert cli("servers", "acme", "--allow", "acme").code == 1
     assert (machine.repository / "ran").exists()
@@ -215,7 +218,7 @@ def test_a_project_does_not_lead_into_a_private_network(
     for arguments in (["servers", "acme"], ["list", "acme"], ["verify", "acme"], ["bridge", "acme"]):
         done = cli(*arguments)
         assert (done.code, done.raw) == (2, b"")
-        assert f"may reach `{url}`, which is plain `http` in your own network" in done.err
+        assert f"may reach `{url}`, which is unencrypted `http` in your own network" in done.err
     cli("servers", "--probe")
     assert site.script.asked == []
 

@@ -39,7 +39,7 @@ def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
 ) -> None:
     done = cli("list", argument)
     assert (done.code, done.raw) == (2, b"")
-    assert f"`{argument}` is no kind of source" in done.err
+    assert f"`{argument}` is not a known kind of source" in done.err
     for kind in ("archive (./skills.zip)", "folder (./skills)", "repository (github:owner/repo)"):
         assert kind in done.err
 
@@ -68,7 +68,7 @@ def test_a_path_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, argument: st
     for verb in ("list", "serve"):
         done = cli(verb, argument)
         assert (done.code, done.raw) == (2, b"")
-        assert "is no path: " in done.err
+        assert "is not a path: " in done.err
         assert "hint: " in done.err
 
 

@@ -14,18 +14,18 @@ CONFIG = ("--config", "config.toml")
 def test_visibility_shows_who_a_skill_is_for(here: Path, cli: Cli) -> None:
     done = cli("visibility", "refunds", "--from", "skills", *CONFIG)
     assert (done.code, done.err) == (0, "")
-    assert done.out == "skill://acme/refunds/SKILL.md: assistant on, user on (by its frontmatter)\n"
+    assert done.out == "skill://acme/refunds/SKILL.md: assistant on, user on (from its frontmatter)\n"
     assert not (here / "config.toml").exists()
 
 
 def test_visibility_is_decided_and_reset_side_by_side(here: Path, cli: Cli) -> None:
     way = ("visibility", "refunds", "--from", "skills", *CONFIG)
-    assert "assistant off, user on (decided by you)" in cli(*way, "--assistant", "off").out
-    assert "assistant off, user off (decided by you)" in cli(*way, "--user", "off").out
-    assert "assistant off, user off (decided by you)" in cli(*way).out
-    assert "assistant on, user off (decided by you)" in cli(*way, "--assistant=reset").out
-    assert "assistant on, user on (decided by you)" in cli(*way, "--user=on").out
-    assert "assistant on, user on (by its frontmatter)" in cli(*way, "--user=reset").out
+    assert "assistant off, user on (set by you)" in cli(*way, "--assistant", "off").out
+    assert "assistant off, user off (set by you)" in cli(*way, "--user", "off").out
+    assert "assistant off, user off (set by you)" in cli(*way).out
+    assert "assistant on, user off (set by you)" in cli(*way, "--assistant=reset").out
+    assert "assistant on, user on (set by you)" in cli(*way, "--user=on").out
+    assert "assistant on, user on (from its frontmatter)" in cli(*way, "--user=reset").out
     assert (here / "config.toml").read_text() == ""
 
 
@@ -47,7 +47,7 @@ def test_visibility_of_a_folder_is_decided_for_the_uri_that_it_is_served_under(
     assert cli("visibility", folder, *CONFIG, "--json").json["uri"] == served
     done = cli("visibility", "./skills/odd", "--from", "skills/acme", *CONFIG)
     assert done.code == 1
-    assert done.err.startswith("error: `./skills/odd` is in none of the folders to look in\nhint: ")
+    assert done.err.startswith("error: `./skills/odd` is not in any source that is served\nhint: ")
 
 
 def test_visibility_is_kept_in_your_own_file_unless_you_name_another(
@@ -72,7 +72,7 @@ def test_a_corrupt_configuration_file_is_wrong_usage_and_stays_as_it_is(
     done = cli(*way, *CONFIG)
     assert (done.code, done.raw) == (2, b"")
     assert done.err.startswith("error: the configuration file `config.toml` cannot be used: ")
-    assert "hint: mend it" in done.err
+    assert "hint: fix it" in done.err
     assert (good / "config.toml").read_text() == "[visibility\n"
 
 
@@ -80,7 +80,7 @@ def test_a_corrupt_configuration_file_is_wrong_usage_and_stays_as_it_is(
     ("arguments", "told"),
     [
         (["--config", "a", "--no-config"], "`--config` and `--no-config` contradict each other"),
-        (["--catalog-tokens", "-1"], "`--catalog-tokens` is -1"),
+        (["--catalog-tokens", "-1"], "`--catalog-tokens` is -1, which is negative"),
     ],
 )
 def test_serving_options_that_make_no_sense_are_wrong_usage(
@@ -99,7 +99,7 @@ def test_a_file_size_that_is_no_number_is_wrong_usage(
     monkeypatch.setenv(variable, value)
     done = cli("serve", "good")
     assert done.code == 2
-    assert done.err.startswith(f"error: `{variable}` is `{value}`, which is not a whole number above zero\n")
+    assert done.err.startswith(f"error: `{variable}` is `{value}`, which is not a whole number above 0\n")
 
 
 def test_a_configuration_file_that_was_named_and_is_not_there_is_told(good: Path) -> None:

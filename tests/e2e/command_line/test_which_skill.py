@@ -113,7 +113,7 @@ def test_an_unknown_skill_like_no_other_gets_a_hint_where_to_look(here: Path, cl
     done = cli("show", "zzzz", "--from", "skills")
     assert done.code == 1
     assert "`skillwire list`" in done.err
-    assert "`--from FOLDER`" in done.err
+    assert "`--from SOURCE`" in done.err
 
 
 @pytest.mark.parametrize("verb", ["show", "read", "visibility"])

@@ -198,7 +198,7 @@ async def test_what_cannot_be_added_is_refused_with_a_reason_that_can_be_closed(
     await page.get_by_label("Add a source", exact=True).press("Enter")
     alert = page.locator(".alerts")
     await expect(alert).to_contain_text("`/no/such/folder` does not exist")
-    await expect(alert).to_contain_text("make it first, or mend its name")
+    await expect(alert).to_contain_text("create it first, or correct its name")
     await expect(page.get_by_label("Add a source", exact=True)).to_have_value("/no/such/folder")
     await page.get_by_role("button", name="Close this message").click()
     await expect(alert).to_be_empty()

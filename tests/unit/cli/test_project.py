@@ -152,7 +152,7 @@ def test_a_skill_that_breaks_the_contract_stops_all_and_every_error_is_told(team
     assert not (team / "upload").exists()
     for told in ("no-block/SKILL.md: x-personal-mcp:", "long/SKILL.md: compatibility:", "broken/SKILL.md:1:"):
         assert told in done.err
-    assert done.err.endswith("error: nothing is projected: mend the errors above first\n")
+    assert done.err.endswith("error: nothing was written: fix the errors above first\n")
 
 
 @pytest.mark.parametrize("out", ["skills", "skills/upload", "."])
@@ -227,7 +227,7 @@ def test_a_projection_that_was_ended_is_finished_by_the_next_one(
     site = SiteFolder(team / "upload", "project")
     with monkeypatch.context() as dying:
         dying.setattr("skillwire.contract.projection._set_mode", ended)
-        dying.setattr(SiteFolder, "save_manifest", ended)  # as after `kill -9`
+        dying.setattr(SiteFolder, "save_manifest", ended)  # as after `kill -9`: the manifest is not saved
         with pytest.raises(RuntimeError, match="ended"):
             anyio.run(write_projection, library, plan_projection(library, BLOCK_KEY), site)
     assert files(team / "upload").keys() == {"coding/SKILL.md"}
@@ -239,7 +239,7 @@ def test_a_projection_that_was_ended_is_finished_by_the_next_one(
     write(team / "upload", {f".{MANIFEST_NAME}.o4whc0ro.skillwire-tmp": "half"})
     assert cli("project", "skills", "--out", "upload", "--check").code == 1
     done = cli("project", "skills", "--out", "upload")
-    assert (done.code, done.err.splitlines()[-1]) == (0, "7 skills projected to `upload`")
+    assert (done.code, done.err.splitlines()[-1]) == (0, "7 skills written to `upload`")
     hidden = {path.name for path in (team / "upload").rglob(".*")}
     assert hidden == {MANIFEST_NAME, ".other.o4whc0ro.skillwire-tmp"}
     assert cli("project", "skills", "--out", "upload", "--check").code == 0

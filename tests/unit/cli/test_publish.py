@@ -237,10 +237,10 @@ def test_a_site_is_not_emptied_by_mistake(good: Path, cli: Cli) -> None:
     before = tree_stamps(good / "site")
     (good / "empty").mkdir()
     done = cli("publish", "empty", "--out", "site")
-    assert (done.code, "nothing is published: no skills here" in done.err) == (1, True)
+    assert (done.code, "nothing was published: no skills here" in done.err) == (1, True)
     write(good / "broken/a", {"SKILL.md": "no frontmatter\n"})
     done = cli("publish", "broken", "--out", "site")
-    assert (done.code, "nothing is published: no skill can be" in done.err) == (1, True)
+    assert (done.code, "nothing was published: no skill can be" in done.err) == (1, True)
     assert tree_stamps(good / "site") == before
 
 
@@ -258,7 +258,7 @@ def test_a_source_that_cannot_be_looked_at_loses_nothing_on_the_site(
     monkeypatch.setattr(publish, "load_library", load)
     done = cli("publish", "good", "--out", "site")
     assert done.code == 1
-    assert "nothing is published: the source `failing` is not served: the disk is on fire" in done.err
+    assert "nothing was published: the source `failing` is not served: the disk is on fire" in done.err
     assert tree_stamps(good / "site") == before
 
 

@@ -249,7 +249,7 @@ def test_a_list_in_the_description_of_no_tool_is_refused(skills: Path, cli: Cli)
     assert "`--catalog tool-description` needs the tool `load-skill`, which `--tools never` removes\n" in (
         done.err
     )
-    assert "hint: drop one of the two options" in done.err
+    assert "hint: remove one of the two options" in done.err
 
 
 # --http without a port

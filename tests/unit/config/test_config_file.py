@@ -165,7 +165,7 @@ def test_a_folder_in_its_place_is_an_error_that_says_so(path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_an_error_that_says_so(path: Path) -> None:
     path.write_text("")
-    with pytest.raises(UsageError, match="cannot be written: ") as caught:
+    with pytest.raises(UsageError, match="cannot write the configuration file") as caught:
         decide(ConfigFile(path / "config.toml"), URI, {"user": False})
     assert "`--config FILE`" in caught.value.hint
 
@@ -178,7 +178,7 @@ def test_a_failure_while_writing_leaves_the_old_file_and_no_other(
 
     path.write_text(HAND_WRITTEN)
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+    with pytest.raises(UsageError, match=r"cannot write .*: No space left on device"):
         decide(ConfigFile(path), URI, {"user": False})
     assert path.read_text() == HAND_WRITTEN
     assert list(path.parent.iterdir()) == [path]
@@ -368,7 +368,7 @@ def test_a_change_that_would_change_something_else_is_refused(path: Path) -> Non
         if isinstance(values, TOMLDocument):
             values["static"] = False
 
-    with pytest.raises(UsageError, match="cannot be changed alone"):
+    with pytest.raises(UsageError, match="without changing other parts"):
         ConfigFile(path).edit(careless, check=lambda _: None)
     assert path.read_text() == "static = true\n"
 

@@ -238,7 +238,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_that_nothing_was_compared_is_told() -> None:
-    told = "no prompt names its skill: nothing was compared"
+    told = "no prompt names its skill, so no prompt was compared"
     done = run("--", sys.executable, "-c", BARE)
     assert (done.returncode, done.stderr) == (
         0,

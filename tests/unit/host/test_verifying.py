@@ -379,7 +379,7 @@ def test_the_command_ends_with_exit_code_seven_for_skills_left_out_of_the_list(t
     write_skill(tmp_path, "good")
     done = run("--", *skillwire("serve", tmp_path, "--no-config"))
     assert done.returncode == 7
-    assert b"skill://odd/SKILL.md: 1 file, 45 bytes as listed, but strict clients refuse it" in done.stdout
+    assert b"skill://odd/SKILL.md: 1 file, 45 bytes as listed, but strict clients reject it" in done.stdout
     assert b"it is served, but not listed; strict clients refuse every list" in done.stdout
     assert b"(entry-nonconforming)" in done.stdout
     assert b"nonconformant: 2 of 2 skills as listed; 1 finding" in done.stderr

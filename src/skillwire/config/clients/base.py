@@ -1,4 +1,4 @@
-"""Turn what a client's file says of a server into a target; the value that describes a client."""
+"""Turn a server in a client's file into a target; and `Client`, which describes an MCP client."""
 
 import json
 import re
@@ -15,11 +15,11 @@ from skillwire.host.connections.target import Target
 from skillwire.safe_text import quoted
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-# An end that is missing is searched for once, and not again from every beginning.
+# An unclosed `${` matches up to the end of the text, so that matching takes linear time.
 _BRACES = rf"\$\{{(?P<braced>{_NAME})(?:\}}|:-(?P<default>[^}}]*+)(?:\}}|(?P<unclosed>\Z)))"
 _BARE = rf"\$(?P<bare>{_NAME})"
 NONE = re.compile(r"(?!)")
-"""Nothing is a variable."""
+"""Matches nothing, for clients without variables."""
 BRACES = re.compile(_BRACES)
 """`${NAME}` and `${NAME:-default}`."""
 BRACES_AND_BARE = re.compile(rf"{_BRACES}|{_BARE}")
@@ -31,16 +31,16 @@ _SEPARATORS = frozenset({"pathSeparator", "/"})
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 _STDIO = frozenset({"stdio", "local"})
 _HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamablehttp", "remote"})
-OLD_TRANSPORT = "it speaks SSE, the transport before streamable HTTP, which is not supported"
+OLD_TRANSPORT = "it uses the old SSE transport, which is not supported; use streamable HTTP"
 
 
 class EntryError(SkillwireError):
-    """Why one server of a file cannot be reached. The others can."""
+    """One server in a file cannot be used. The others are not affected."""
 
 
 @dataclass(slots=True)
 class Variables:
-    """Replaces variables in the way of one client, and remembers those of the environment that it used."""
+    """Replaces variables in the syntax of one client, and records which environment variables were used."""
 
     pattern: re.Pattern[str]
     environment: Mapping[str, str] = field(repr=False)
@@ -48,11 +48,11 @@ class Variables:
     used: set[str] = field(default_factory=set[str])
 
     def expand(self, text: str) -> str:
-        """Return `text` with the values. What is in a value stays as it is. Raises `EntryError`."""
+        """Return `text` with variables replaced. Values are not expanded again. Raises `EntryError`."""
         return self.pattern.sub(self._value, text)
 
     def value(self, name: str) -> str:
-        """Return the value of a variable of the environment. Raises `EntryError`."""
+        """Return the value of an environment variable. Raises `EntryError` if it is not set."""
         if name not in self.environment:
             raise EntryError(f"the variable {quoted(name)} is not set")
         self.used.add(name)
@@ -66,26 +66,26 @@ class Variables:
             return self._editor_value(editor)
         name, default = found.get("braced") or found.get("bare") or "", found.get("default")
         if default is not None and "${" in default:
-            raise EntryError(f"a variable in the default of another, {quoted(name)}, is not supported")
+            raise EntryError(f"a variable in the default value of {quoted(name)} is not supported")
         if default is not None and not self.environment.get(name):
             return default
         return self.value(name)
 
     def _editor_value(self, name: str) -> str:
         if name in self.predefined:
-            if name not in _SEPARATORS:  # who is told where something is, is told who works here
+            if name not in _SEPARATORS:  # a path can reveal the name of the person, so it counts as a secret
                 self.used.add(name)
             return self.predefined[name]
         kind, _, rest = name.partition(":")
         if kind == "env" and rest:
             return self.value(rest)
         if kind == "input":
-            raise EntryError(f"the editor asks a person for {quoted(rest)}, and nobody else knows the answer")
-        raise EntryError(f"only the editor knows what {quoted('${' + name + '}')} is")
+            raise EntryError(f"its input {quoted(rest)} is known only to the editor, which asks for it")
+        raise EntryError(f"the value of {quoted('${' + name + '}')} is known only to the editor")
 
 
 def editor_variables_of(environment: Mapping[str, str], home: Path, workspace: Path) -> Variables:
-    """Return the variables that editors know, with `workspace` as the folder that is open."""
+    """Return the variables of editors, with `workspace` as the open folder."""
     predefined = {
         "userHome": str(home),
         "workspaceFolder": str(workspace),
@@ -100,7 +100,7 @@ def editor_variables_of(environment: Mapping[str, str], home: Path, workspace: P
 
 @dataclass(frozen=True, slots=True)
 class DeclaredServer:
-    """One server as a file names it."""
+    """One server as declared in a file."""
 
     name: str
     target: Target | None = None
@@ -108,15 +108,15 @@ class DeclaredServer:
     """Why there is no target."""
     enabled: bool = True
     spelled: str = ""
-    """Its URL or command as it stands in the file; whole, if there is a target."""
+    """Its URL or command as written in the file; complete if there is a target."""
     added: tuple[str, ...] = ()
-    """The variables that a program gets, as they stand in the file."""
+    """The variables that its program gets, as written in the file."""
     used: frozenset[str] = frozenset()
-    """The variables of the person that the target holds the values of."""
+    """The person's environment variables whose values are in the target."""
 
 
 class Entry:
-    """One server of a file, read field by field. What is wrong with it raises `EntryError`."""
+    """Reads the fields of one server in a file. Its methods raise `EntryError` for invalid values."""
 
     def __init__(self, raw: object, variables: Variables, folder: Path | None) -> None:
         if not isinstance(raw, dict):
@@ -124,11 +124,11 @@ class Entry:
         self._raw = as_object(cast("object", raw))
         self.variables = variables
         self.folder = folder
-        """Where a program runs that says nothing else, and where its paths begin."""
+        """The default working directory of its program, which relative paths start from."""
         self.added: tuple[str, ...] = ()
-        """The variables that a program gets, as they stand in the file."""
+        """The variables that its program gets, as written in the file."""
         self.spelled = ""
-        """The URL or command that was made of it, as it stands in the file, whole."""
+        """The complete URL or command as written in the file, set by `program` and `site`."""
 
     def has(self, key: str) -> bool:
         return self._raw.get(key) is not None
@@ -138,16 +138,16 @@ class Entry:
         return value if isinstance(value, bool) else fallback
 
     def plain(self, key: str) -> str:
-        """Return a text as it stands in the file; empty if there is none."""
+        """Return a string as written in the file; empty if it is missing."""
         value = self._raw.get(key)
         if value is None:
             return ""
         if not isinstance(value, str):
-            raise EntryError(f"`{key}` is not a text")
+            raise EntryError(f"`{key}` is not a string")
         return value
 
     def text(self, key: str) -> str:
-        """Return a text with its variables replaced."""
+        """Return a string with its variables replaced."""
         return self.variables.expand(self.plain(key))
 
     def plain_list(self, key: str) -> list[str]:
@@ -171,31 +171,31 @@ class Entry:
         return {name: self.variables.expand(each) for name, each in self.plain_mapping(key).items()}
 
     def program(self, key: str = "command", env: str = "env") -> Target:
-        """Return the target of a command."""
+        """Return the target for a server that is started by a command."""
         words = [self.plain(key), *self.plain_list("args")]
         command = tuple(self.variables.expand(word) for word in words)
         if not command[0].strip():
             raise EntryError(f"`{key}` is empty")
         if any("\0" in word for word in command):
-            raise EntryError("its command holds a character that no command can")
+            raise EntryError("its command contains a NUL character")
         self.added = tuple(f"{name}={value}" for name, value in self.plain_mapping(env).items())
         self.spelled = shlex.join(words)
         return Target("server", command=command, cwd=self._cwd(), env=self.mapping(env), spelled=self.spelled)
 
     def site(self, key: str = "url", headers: str = "headers") -> Target:
-        """Return the target of a URL."""
+        """Return the target for a server at a URL."""
         url = self.text(key).strip()
         if not re.match(r"https?://[^/]", url, re.IGNORECASE):
-            raise EntryError(f"`{key}` is no address of the web")
+            raise EntryError(f"`{key}` is not an `http` or `https` URL")
         self.spelled = self.plain(key)
         spelled = re.sub(r"//[^/@?#]*@|[?#].*$", _without_keys, self.plain(key), flags=re.DOTALL)
         return with_headers(Target("server", url=url, spelled=spelled), self.mapping(headers))
 
     def _cwd(self) -> Path | None:
-        given = self.text("cwd")
-        if not given:
+        cwd = self.text("cwd")
+        if not cwd:
             return self.folder
-        path = Path(given).expanduser()
+        path = Path(cwd).expanduser()
         return path if path.is_absolute() else (self.folder or Path.cwd()) / path
 
 
@@ -203,14 +203,16 @@ def with_headers(target: Target, headers: Mapping[str, str]) -> Target:
     """Return the target with more headers. Raises `EntryError` if one cannot be sent."""
     for name, value in headers.items():
         if not _HEADER.fullmatch(name):
-            raise EntryError(f"{quoted(name)} is no name of a header")
-        if not value.isascii() or not value.isprintable():  # the value may be a secret
-            raise EntryError(f"the header {quoted(name)} holds characters that no header can carry")
+            raise EntryError(f"{quoted(name)} is not a header name")
+        if not value.isascii() or not value.isprintable():  # do not show the value: it may be a secret
+            raise EntryError(
+                f"the header {quoted(name)} contains characters that are not allowed in a header"
+            )
     return replace(target, headers={**target.headers, **headers})
 
 
 def parse_target(entry: Entry, url: str = "url") -> Target:
-    """Return the target of an entry as most clients write it: `type` says which kind it is, else its keys."""
+    """Return the target of an entry in the usual form. Without `type`, its keys decide the transport."""
     kind = entry.plain("type").lower() or ("stdio" if entry.has("command") else "http")
     if kind == "sse" or (not entry.has("type") and entry.plain(url).rstrip("/").endswith("/sse")):
         raise EntryError(OLD_TRANSPORT)
@@ -218,7 +220,7 @@ def parse_target(entry: Entry, url: str = "url") -> Target:
         return entry.program()
     if kind in _HTTP:
         return entry.site(url)
-    raise EntryError(f"its `type` {quoted(kind)} is not known")
+    raise EntryError(f"its `type` {quoted(kind)} is unknown")
 
 
 def declare_server(
@@ -228,7 +230,7 @@ def declare_server(
     folder: Path | None = None,
     make: Callable[[Entry], Target] = parse_target,
 ) -> DeclaredServer:
-    """Return what `make` makes of an entry, or the reason why nothing can be made of it."""
+    """Return a server with the target that `make` returns for its entry, or with the problem."""
     known = DeclaredServer(name, enabled=not _is_disabled(raw), spelled=_spelled(raw))
     try:
         entry = Entry(raw, replace(variables, used=set()), folder)
@@ -240,7 +242,7 @@ def declare_server(
 
 
 def entries(document: Mapping[str, object], *keys: str) -> Iterator[tuple[str, object]]:
-    """Yield the servers below a key, or below keys inside each other. Nothing there means no servers."""
+    """Yield names and entries of the object at a path of keys. Yields nothing if it is missing."""
     found: object = document
     for key in keys:
         found = as_object(found).get(key)
@@ -257,7 +259,7 @@ def _is_disabled(raw: object) -> bool:
 
 
 def _spelled(raw: object) -> str:
-    """Return the URL or command of an entry that may be broken, as well as it can be told."""
+    """Return the URL or command of an entry that may be invalid; empty if it has none."""
     fields = as_object(raw)
     where = next((fields[key] for key in ("httpUrl", "url", "uri") if isinstance(fields.get(key), str)), None)
     if where is not None:
@@ -275,17 +277,18 @@ def _as_text(key: str, value: object) -> str:
         return value
     if isinstance(value, (int, float)):  # people write `"PORT": 8080`, and `true`
         return json.dumps(value)
-    raise EntryError(f"`{key}` holds something that is not a text")
+    raise EntryError(f"`{key}` contains a value that is not a string")
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One line of the table of clients."""
+    """An MCP client: where its files are, and how to read the servers in them."""
 
     name: str
-    """What it is called in labels and on the command line."""
+    """Its name in labels and on the command line."""
     title: str
+    """Its name in messages."""
     places: Callable[[ClientEnvironment], Iterator[Place]]
-    """Where it looks, nearest first."""
+    """Returns the files that it reads, nearest first."""
     servers: Callable[[Mapping[str, object], Place, ClientEnvironment], Iterator[DeclaredServer]]
-    """The servers of one file."""
+    """Returns the servers in the content of one file."""

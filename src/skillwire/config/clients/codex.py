@@ -1,4 +1,4 @@
-"""Codex: `[mcp_servers.NAME]` in `config.toml`, with fields that name the variables of secrets."""
+"""Codex: `[mcp_servers.NAME]` in `config.toml`, with fields that name environment variables of secrets."""
 
 from collections.abc import Iterator, Mapping
 

@@ -23,13 +23,13 @@ _EDITIONS = ("Code", "Code - Insiders")
 
 
 def editor_variables(place: Place, client_env: ClientEnvironment) -> Variables:
-    """Return the variables that a file may use: the folder that is open is the project."""
+    """Return the variables that a file may use. The open folder is the project."""
     workspace = place.project or client_env.projects[-1]
     return editor_variables_of(client_env.environment, client_env.home, workspace)
 
 
 def with_env_file(make: Callable[[Entry], Target] = parse_target) -> Callable[[Entry], Target]:
-    """Return how to read an entry that may name a file with more variables for its program."""
+    """Return a function like `make` that also reads the variables in the entry's `envFile`."""
 
     def read(entry: Entry) -> Target:
         target = make(entry)
@@ -37,7 +37,7 @@ def with_env_file(make: Callable[[Entry], Target] = parse_target) -> Callable[[E
             return target
         path = (entry.folder or Path()) / Path(entry.text("envFile")).expanduser()
         if entry.folder is not None and not path.resolve().is_relative_to(entry.folder.resolve()):
-            raise EntryError("its `envFile` is outside of the project")
+            raise EntryError("its `envFile` is outside the project")
         entry.added += (f"the variables in {path}",)
         return replace(target, env={**_variables(path), **target.env})
 
@@ -45,10 +45,10 @@ def with_env_file(make: Callable[[Entry], Target] = parse_target) -> Callable[[E
 
 
 def _variables(path: Path) -> dict[str, str]:
-    """Return the variables in a file: a line for each, `NAME=value`, perhaps with quotes."""
+    """Return the variables in a file with lines `NAME=value`. Values may be quoted."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
-            raise EntryError("its `envFile` is not there, or too large")
+            raise EntryError("its `envFile` does not exist, or is too large")
         lines = path.read_bytes().decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise EntryError("its `envFile` cannot be read") from error

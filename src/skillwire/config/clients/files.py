@@ -1,4 +1,4 @@
-"""Files of MCP clients: where they are, whose they are, and what they say."""
+"""Configuration files of MCP clients: where they are, and how they are read."""
 
 import json
 import re
@@ -14,32 +14,32 @@ import yaml
 
 from skillwire.errors import SkillwireError
 
-# What has no end ends with the text: so each character is looked at once, whatever a file holds.
+# An unterminated string or comment ends with the text. So matching takes linear time for any file.
 _STRING = r'"(?:\\.|[^"\\])*"?'
 _COMMENT = re.compile(rf"(?P<kept>{_STRING})|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"(?P<kept>{_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 _MAX_BYTES = 64 * 1024 * 1024
-"""Some clients keep everything that was ever said in the same file."""
+"""Limit for a file of the person's own. Some clients store their whole history in it."""
 _MAX_SHARED_BYTES = 1024 * 1024
-"""Of a file that somebody else may have written."""
+"""Limit for a file in a repository, which someone else may have written."""
 
 
 def parse_jsonc(text: str) -> object:
-    """Return the value in `text`. Raises `ValueError`, with the line and column in `text`."""
+    """Parse JSON with comments and trailing commas. Raises `ValueError` with the line and column."""
     return json.loads(_LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text)))
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Leave spaces where something was, so that lines and columns stay what they are."""
+    """Replace a comment or comma with spaces, so that line and column numbers stay the same."""
     return match["kept"] or re.sub(r"[^\r\n]", " ", match[0])
 
 
 class ClientFileError(SkillwireError):
-    """Why nothing can be known of a file. The other files can be read."""
+    """A client's file cannot be read. Other files are not affected."""
 
 
 class Format(Enum):
-    """How a file is written. JSON may have comments everywhere: some of the clients allow them."""
+    """The format of a file. JSON may contain comments, because some clients allow them."""
 
     JSON = "JSON"
     TOML = "TOML"
@@ -48,26 +48,26 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a client looks for servers."""
+    """A file in which a client configures servers."""
 
     path: Path
     project: Path | None = None
-    """The folder of the repository that the file is part of; None for a file of the person's own."""
+    """The project folder that contains the file; None for a file of the person's own."""
     format: Format = Format.JSON
 
     @property
     def in_repository(self) -> bool:
-        """Whether somebody else may have written it."""
+        """Whether someone else may have written the file."""
         return self.project is not None
 
     def exists(self) -> bool:
         try:
-            return self.path.is_file()  # a pipe would keep us waiting
+            return self.path.is_file()  # reading a named pipe would block
         except OSError:
             return False
 
     def read(self) -> Mapping[str, object]:
-        """Return what the file says. Raises `ClientFileError`."""
+        """Return the content of the file. Raises `ClientFileError`."""
         try:
             limit = _MAX_SHARED_BYTES if self.in_repository else _MAX_BYTES
             with self.path.open("rb") as opened:
@@ -83,17 +83,17 @@ class Place:
             value = _PARSERS[self.format](text)
         except RecursionError as error:
             raise ClientFileError("it is nested too deeply") from error
-        except (ValueError, yaml.YAMLError) as error:  # and what TOML and JSON raise is a ValueError
+        except (ValueError, yaml.YAMLError) as error:  # TOML and JSON errors are ValueErrors
             raise ClientFileError(f"it is not {self.format.value}: {error}") from error
         if value is None:  # an empty YAML file
             return {}
         if not isinstance(value, dict):
-            raise ClientFileError("it does not hold an object")
+            raise ClientFileError("it does not contain an object")
         return cast("Mapping[str, object]", value)
 
 
 def as_object(value: object) -> Mapping[str, object]:
-    """Return the fields of an object; what is none has none."""
+    """Return `value` if it is an object, else an empty one."""
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
@@ -110,7 +110,7 @@ _PARSERS: Mapping[Format, Callable[[str], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClientEnvironment:
-    """The folder, the person and the machine."""
+    """The current folder, home directory, environment variables and platform."""
 
     folder: Path
     home: Path
@@ -119,20 +119,20 @@ class ClientEnvironment:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], folder: Path | None = None) -> "ClientEnvironment":
-        """Return where this process runs, or where it would if it ran in `folder`."""
+        """Return the environment of this process, with `folder` as its current folder if given."""
         home = environment.get("USERPROFILE" if sys.platform == "win32" else "HOME")
         return cls((folder or Path.cwd()).absolute(), Path(home) if home else Path.home(), environment)
 
     @property
     def projects(self) -> tuple[Path, ...]:
-        """The folder and those above it up to the root of its repository, nearest first; else it alone."""
+        """The folder and its parents up to the repository root, nearest first; else the folder alone."""
         above = [self.folder, *self.folder.parents]
         root = next((at for at, each in enumerate(above) if (each / ".git").exists()), 0)
         return tuple(above[: root + 1])
 
     @property
     def application_data(self) -> Path:
-        """Where programs keep what they know of this person."""
+        """The folder for application data of this person."""
         if self.platform == "darwin":
             return self.home / "Library/Application Support"
         if self.platform == "win32":
@@ -141,7 +141,7 @@ class ClientEnvironment:
 
     @property
     def configuration(self) -> Path:
-        """Where programs of the command line keep what is configured."""
+        """The folder for configuration files of command-line programs."""
         return self.named("XDG_CONFIG_HOME", self.home / ".config")
 
     def named(self, variable: str, fallback: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Gemini CLI: `settings.json` of a project, and of a person. Variables are `$NAME` and `${NAME}`."""
+"""Gemini CLI: `settings.json` in a project or the home directory. Variables are `$NAME` and `${NAME}`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -31,8 +31,8 @@ def _servers(
     allowed, excluded = (_names(lists.get(key)) for key in ("allowed", "excluded"))
     for name, raw in entries(document, "mcpServers"):
         found = declare_server(name, raw, variables, place.project, _target)
-        wanted = (allowed is None or name in allowed) and name not in (excluded or ())
-        yield replace(found, enabled=found.enabled and wanted)
+        is_allowed = (allowed is None or name in allowed) and name not in (excluded or ())
+        yield replace(found, enabled=found.enabled and is_allowed)
 
 
 def _target(entry: Entry) -> Target:

@@ -1,4 +1,4 @@
-"""Goose: `extensions` in `config.yaml`, of which some are servers. Secrets are in its own store."""
+"""Goose: `extensions` in `config.yaml`, some of which are servers. Goose stores secrets elsewhere."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ from skillwire.host.connections.target import Target
 from skillwire.safe_text import quoted
 
 _SERVERS = frozenset({"stdio", "streamable_http", "sse"})
-"""The other types are parts of Goose itself."""
+"""Types of extensions that are MCP servers. The other types are built into Goose."""
 
 
 def _places(client_env: ClientEnvironment) -> Iterator[Place]:
@@ -45,7 +45,7 @@ def _target(entry: Entry) -> Target:
     envs = entry.plain_mapping("envs")
     for name in entry.plain_list("env_keys"):
         if name not in envs and name not in entry.variables.environment:
-            raise EntryError(f"the variable {quoted(name)} is in the store of Goose, and is not set here")
+            raise EntryError(f"the variable {quoted(name)} is stored in Goose, and is not set here")
     if kind == "stdio":
         return entry.program("cmd", "envs")
     known = {**entry.variables.environment, **envs}

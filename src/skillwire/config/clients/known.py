@@ -1,4 +1,4 @@
-"""Every server that a file on this machine names, and which of them a person means."""
+"""Find the servers that clients' files on this machine configure, and select them by label."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,29 +31,29 @@ CLIENTS: tuple[Client, ...] = (
     PROJECT,
 )
 _MAX_SERVERS = 1000
-"""Servers that are taken of one file."""
+"""Maximum number of servers read from one file."""
 ALLOW = "--allow"
-"""The option that says of a server in a project's file what a person would say if asked."""
+"""The option that gives consent for a server in a project's file."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """A server that a file names."""
+    """A server in a client's file, with its label."""
 
     label: str
     client: Client
     place: Place
     declared: DeclaredServer
     same_as: str = ""
-    """The label under which another file names the very same server."""
+    """The label of the same server in another file; empty if there is none."""
     inside: bool = False
-    """Whether its URL was found to lead to this machine or into a private network."""
+    """Whether its URL resolves to this machine or to a private network."""
     taken_by: str = ""
-    """The client that has the label it would have had."""
+    """The client whose server already has the label that this one would get."""
 
     @property
     def target(self) -> Target | None:
-        """How to reach it; None if that cannot be known."""
+        """How to reach the server; None if its entry has a problem."""
         target = self.declared.target
         if target is None:
             return None
@@ -61,7 +61,7 @@ class KnownServer:
 
     @property
     def is_plain_in_repository(self) -> bool:
-        """Whether a project's file names a URL of plain `http`: then it must not be in a private network."""
+        """Whether it is an unencrypted `http` URL in a project's file, not allowed in a private network."""
         url = None if self.declared.target is None else self.declared.target.url
         return self.place.in_repository and url is not None and is_plain_http(url)
 
@@ -71,17 +71,17 @@ class KnownServer:
 
     @property
     def needs_consent(self) -> bool:
-        """Whether a person must agree: somebody else may have written what runs, or where a secret goes."""
+        """Whether a person must agree, because a project's file starts a program or sends secrets."""
         return self.place.in_repository and (self.starts_process or bool(self.declared.used))
 
     @property
     def ready(self) -> bool:
-        """Whether it can be reached, if nobody minds."""
+        """Whether it can be reached, apart from consent."""
         return self.declared.enabled and self.declared.target is not None and not self.same_as
 
     @property
     def state(self) -> str:
-        """Whether it can be asked for skills, in a few words."""
+        """`ready`, `asks first`, `disabled`, or why the server cannot be used."""
         if not self.declared.enabled:
             return "disabled"
         if self.declared.problem:
@@ -93,7 +93,7 @@ class KnownServer:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFile:
-    """A file that says nothing, and why."""
+    """A file that cannot be read, and the reason."""
 
     client: Client
     place: Place
@@ -102,17 +102,18 @@ class UnreadableFile:
 
 @dataclass(frozen=True, slots=True)
 class KnownServers:
-    """All that the files say."""
+    """All servers in clients' files, and the files that cannot be read."""
 
     servers: tuple[KnownServer, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
     labels: Mapping[str, KnownServer] = field(default_factory=dict[str, KnownServer])
+    """The servers by label, each server once."""
 
 
 def known_servers(environment: Mapping[str, str], folder: Path | None = None) -> KnownServers:
-    """Return every server that a file names: the person's own files, and those of the project at `folder`.
+    """Return the servers in the person's own files and in those of the project at `folder`.
 
-    One broken file hides no other, and one broken server hides no other in its file.
+    A broken file does not hide other files, and a broken entry does not hide other servers.
     """
     client_env = ClientEnvironment.of(environment, folder)
     found: list[tuple[Client, Place, DeclaredServer]] = []
@@ -135,7 +136,7 @@ def known_servers(environment: Mapping[str, str], folder: Path | None = None) ->
 
 
 def _files(client_env: ClientEnvironment) -> Iterator[tuple[Client, Place]]:
-    """Yield each file that exists, once, the person's own first: no project can pass for them."""
+    """Yield each existing file once. The person's own come first, so that no project can replace them."""
     places = [(client, place) for client in CLIENTS for place in client.places(client_env)]
     seen: set[Path] = set()
     for client, place in sorted(places, key=lambda each: each[1].in_repository):
@@ -148,9 +149,10 @@ def _files(client_env: ClientEnvironment) -> Iterator[tuple[Client, Place]]:
 def _assign_labels(
     found: Iterable[tuple[Client, Place, DeclaredServer]], unread: str = ""
 ) -> Iterator[KnownServer]:
-    """Give each server a label. Whose file it is counts first: a label of the person's own is never taken.
+    """Yield each server with a label. A project's server never takes the label of the person's own.
 
-    `unread` is a client whose file of the person's own cannot be read: nobody knows which labels it has.
+    `unread` is the title of a client whose own file cannot be read. Its labels are unknown, so a project's
+    servers get labels that cannot collide with them.
     """
     holders: dict[str, KnownServer] = {}
     for client, place, declared in sorted(
@@ -170,13 +172,13 @@ def _assign_labels(
 
 
 def _relabel(server: KnownServer, taken: Iterable[str], by: str) -> KnownServer:
-    """Return a server under a label of its own, because another client has, or may have, the one it wants."""
+    """Return a server with a unique label, because a server of the client `by` has or may have its label."""
     label = unique_label(slug(f"{server.label}.{server.client.name}"), set(taken))
     return replace(server, label=label, taken_by=by)
 
 
 def _is_same_server(one: KnownServer, other: KnownServer) -> bool:
-    """Whether two files mean the same server, with the same secrets."""
+    """Whether two entries mean the same server with the same secrets."""
     if one.target is None or other.target is None:
         return False
     return one.declared.enabled >= other.declared.enabled and _bare(one.target) == _bare(other.target)
@@ -187,21 +189,21 @@ def _bare(target: Target) -> Target:
 
 
 MayReach = Callable[[KnownServer], bool]
-"""Whether a person agrees that what a project's file says is done."""
+"""A function that returns whether the person agrees to reach a server in a project's file."""
 
 
 def deny_all(_server: KnownServer) -> bool:
-    """There is nobody to ask, so the answer is no."""
+    """Return False for every server. The default where no person can be asked."""
     return False
 
 
 def is_address(argument: str) -> bool:
-    """Whether an argument says itself how to reach a server, as a URL or a command."""
+    """Whether an argument is the URL or command of a server, not a label."""
     return argument.startswith((COMMAND, "http://", "https://", "mcp+http://", "mcp+https://"))
 
 
 def parse_label(argument: str) -> str | None:
-    """Return the label that an argument may be: `acme`, or `acme:` where it could be something else, too."""
+    """Return the label in `acme` or `acme:`; None if the argument cannot be a label."""
     label = argument.removesuffix(":")
     return label if is_label(label) else None
 
@@ -215,11 +217,11 @@ def targets(
     sending: frozenset[str] = frozenset(),
     known: KnownServers | None = None,
 ) -> list[Target]:
-    """Return how to reach each server that is named. Raises `UsageError`.
+    """Return how to reach each named server. Raises `UsageError`.
 
-    A server that only a file of the project at `folder` names is reached if `may_reach` says so: it could
-    start any program, send a secret of this person to anybody, or reach into a private network. `sending` are
-    variables whose values will be sent to a URL beside those that the file names.
+    A server in a file of the project at `folder` could start any program, send the person's secrets anywhere,
+    or reach into a private network. In these cases `may_reach` decides. `sending` are variables whose values
+    will be sent to the server's URL in addition to those in the file.
     """
     known = known_servers(environment, folder) if known is None else known
     chosen: dict[str, Target] = {}
@@ -241,12 +243,12 @@ def _known_target(argument: str, known: KnownServers, may_reach: MayReach, sendi
         raise _unknown(argument, known)
     where = quoted(str(server.place.path), None)
     if not server.declared.enabled:
-        hint = f"enable it in {server.client.title}, or name its address instead of its label"
+        hint = f"enable it in {server.client.title}, or give its URL or command instead of its label"
         raise UsageError(f"the server {quoted(server.label)} is disabled in {where}", hint=hint)
     target = server.target
     if target is None:
-        message = f"the server {quoted(server.label)} in {where} cannot be reached: {server.declared.problem}"
-        raise UsageError(message, hint="mend it there, or name its address instead of its label")
+        message = f"the server {quoted(server.label)} in {where} cannot be used: {server.declared.problem}"
+        raise UsageError(message, hint="fix it there, or give its URL or command instead of its label")
     if target.url is not None:
         server = replace(server, declared=replace(server.declared, used=server.declared.used | sending))
     inside = target.url is not None and server.is_plain_in_repository and resolves_to_private(target.url)
@@ -255,25 +257,25 @@ def _known_target(argument: str, known: KnownServers, may_reach: MayReach, sendi
         target = replace(target, public_only=False)
     if (server.needs_consent or inside) and not may_reach(server):
         raise UsageError(
-            f"{where}, which is part of a project, names {quoted(server.label)}, and nobody agreed that it "
+            f"{where} is part of a project and names {quoted(server.label)}; no one agreed that it "
             f"may {describe_danger(server)}",
-            hint=f"look at it; if you want that, add `{ALLOW} {server.label}`",
+            hint=f"check the file; to allow it, add `{ALLOW} {server.label}`",
         )
     return target
 
 
 def describe_danger(server: KnownServer) -> str:
-    """Return what would happen if a server of a project's file were reached, as the end of a sentence."""
+    """Return what reaching a server in a project's file would do, as the end of a sentence."""
     if server.starts_process:
         return f"run {quoted(server.declared.spelled, None)}"
     where = quoted(server.declared.spelled, None)
     secrets = ", ".join(quoted(name) for name in sorted(server.declared.used))
-    asked = f"send your {secrets} to {where}" if secrets else f"reach {where}"
-    return f"{asked}, which is plain `http` in your own network" if server.inside else asked
+    action = f"send your {secrets} to {where}" if secrets else f"reach {where}"
+    return f"{action}, which is unencrypted `http` in your own network" if server.inside else action
 
 
 def _unknown(argument: str, known: KnownServers) -> UsageError:
     close = find_close_matches(argument, known.labels, 1)
     meant = f"did you mean {quoted(close[0])}? " if close else ""
-    hint = f"{meant}`skillwire servers` lists them; a URL, or `--` and a command, will do as well"
-    return UsageError(f"no file names a server {quoted(parse_label(argument) or argument)}", hint=hint)
+    hint = f"{meant}`skillwire servers` lists all servers; a URL, or `--` and a command, works as well"
+    return UsageError(f"no client has a server {quoted(parse_label(argument) or argument)}", hint=hint)

@@ -41,7 +41,7 @@ class Repair:
 
 
 def find_repairs(problems: Iterable[Problem], folders: Mapping[str, Path], key: str) -> list[Repair]:
-    """Return what can be mended without asking, as it would be written. Changes nothing."""
+    """Return the files that can be fixed automatically, with their fixed content. Changes nothing."""
     rules: defaultdict[str, list[Rule]] = defaultdict(list)
     for problem in problems:
         if problem.rule in FIXES and problem.path in folders:
@@ -57,32 +57,37 @@ def find_repairs(problems: Iterable[Problem], folders: Mapping[str, Path], key: 
 
 
 def may_write(repairs: list[Repair], *, yes: bool) -> bool:
-    """Show a diff; whether to write it: with `--yes`, or if the person at the terminal says so."""
+    """Print a diff and return whether to write it: always with `yes`, else if the person confirms."""
     console = stderr_console()
     for repair in repairs:
         for line in _diff(repair):
             console.print(Text(escape_invisible(line, keep="\t"), _COLOURS.get(line[0], "")))
     if yes:
         return True
-    mended = pluralize(len(repairs), "file")
+    files = pluralize(len(repairs), "file")
     if not is_interactive():
-        print_error(f"{mended} could be mended, and nothing was written", hint="`--fix --yes` writes it")
+        print_error(
+            f"{files} can be fixed; nothing was written, because stdin or stderr is not a terminal",
+            hint="`--fix --yes` writes without asking",
+        )
         return False
-    return confirm(f"write this to {mended}?")
+    return confirm(f"write this to {files}?")
 
 
 def write(repairs: Iterable[Repair]) -> None:
-    """Write every file, unless somebody else has changed it meanwhile."""
+    """Write every file. Raises `UsageError` if one has changed since it was read."""
     for repair in repairs:
         try:
             if repair.file.read_bytes() != repair.before:
-                raise UsageError(f"{quoted(repair.path)} was changed meanwhile", hint="run it again")
+                raise UsageError(
+                    f"{quoted(repair.path)} has changed in the meantime", hint="run the command again"
+                )
             target = repair.file.resolve()
             remove_abandoned(target.parent, {target.name})
             replace_file(target, repair.after)
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
-            raise UsageError(f"{quoted(repair.path)} cannot be written: {reason}") from error
+            raise UsageError(f"cannot write {quoted(repair.path)}: {reason}") from error
 
 
 def _diff(repair: Repair) -> Iterable[str]:
@@ -97,15 +102,21 @@ class ContractCheckFlags(CheckFlags):
 
     contract: Annotated[bool, Parameter(help="Also check the repository contract.")] = False
     block_key: BlockKey = BLOCK_KEY
-    fix: Annotated[bool, Parameter(help="Mend what has one right answer, after showing it.")] = False
-    yes: Annotated[bool, Parameter(help="With `--fix`: write without asking.")] = False
+    fix: Annotated[
+        bool, Parameter(help="Fix problems that have exactly one fix. Shows a diff and asks first.")
+    ] = False
+    yes: Annotated[bool, Parameter(help="With `--fix`, write without asking.")] = False
     changed_since: Annotated[
-        str | None, Parameter(help="Report only skills that changed since this commit, and what needs them.")
+        str | None,
+        Parameter(
+            metavar="COMMIT",
+            help="Report only skills that changed since this commit, and skills that depend on them.",
+        ),
     ] = None
 
     def check(self, request: CheckRequest, result: CheckResult) -> CheckResult | None:
         if self.yes and not self.fix:
-            raise UsageError("`--yes` needs `--fix`", hint="add `--fix`, or leave `--yes` out")
+            raise UsageError("`--yes` requires `--fix`", hint="add `--fix`, or remove `--yes`")
         if not self.contract and not self.fix and self.changed_since is None:
             return result
         found, folders = anyio.run(self._find, result.library)
@@ -118,7 +129,7 @@ class ContractCheckFlags(CheckFlags):
         return found
 
     async def _find(self, library: Library) -> tuple[CheckResult, Mapping[str, Path]]:
-        """Return what is wrong, and the folders that can be written to, by the paths of problems."""
+        """Return the problems, and the folders that may be written to, by the paths in problems."""
         result = CheckResult.of(library)
         skills = check_folders(library, self.block_key)
         wanted = skills.checked.repository.skills

@@ -1,4 +1,4 @@
-"""`skillwire graph`: which skill depends on which."""
+"""`skillwire graph`: show which skills depend on which."""
 
 from typing import Annotated, Literal
 
@@ -20,22 +20,24 @@ def graph(
         list[str] | None,
         Parameter(
             name="PATH",
-            help="Skills, or sources of skills; without one, `SKILLS_DIR` and the configuration.",
+            help="Skill or source. Default: `SKILLS_DIR` and the configuration file.",
         ),
     ] = None,
     /,
     *,
     format: Annotated[  # noqa: A002 - the name of the option
-        Literal["text", "json", "mermaid", "dot"], Parameter(help="How to draw it.", show_default=True)
+        Literal["text", "json", "mermaid", "dot"],
+        Parameter(metavar="FORMAT", help="Output format.", show_default=True),
     ] = "text",
-    json: Annotated[bool, Parameter(help="Short for `--format json`.")] = False,
+    json: Annotated[bool, Parameter(help="Same as `--format json`.")] = False,
     block_key: BlockKey = BLOCK_KEY,
     follow_links: FollowLinks = False,
 ) -> int:
-    """Show which skill depends on which, by `depends_on` in the block of the repository contract.
+    """Show which skills depend on which, as declared by `depends_on` in the contract's metadata block.
 
-    As text it is a tree, then the order in which every skill comes after those that it depends on, then the
-    cycles. Exit code 1 if there is a cycle, or a dependency that nobody knows.
+    The text format shows a tree, an order in which each skill comes after its dependencies, and all cycles.
+
+    Exit code 1: there is a cycle, or a dependency on an unknown skill.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""`skillwire new`: create a skill from a template that passes every check."""
+"""`skillwire new`: create a skill from a template."""
 
 import shlex
 from pathlib import Path
@@ -20,7 +20,7 @@ from skillwire.terminal.output import print_line, stderr_console
 _BODY = """
 # {title}
 
-Say here what to do, step by step. What is not always needed belongs into files in `references`: link to them.
+Describe here what to do, step by step. Move details that are not always needed to files in `references`.
 
 1. First, …
 2. Then, …
@@ -28,7 +28,7 @@ Say here what to do, step by step. What is not always needed belongs into files 
 
 
 def new_skill(name: str, *, key: str | None) -> str:
-    """Return a `SKILL.md`; with a `key`, also the block of the contract."""
+    """Return the text of a new `SKILL.md`; with a `key`, including the contract's metadata block."""
     block = ""
     if key is not None:
         block = (
@@ -36,19 +36,23 @@ def new_skill(name: str, *, key: str | None) -> str:
             f"  capabilities:\n    - {document_uri(name)}\n  depends_on: []\n  references: {{}}\n"
         )
     title = name.replace("-", " ").capitalize()
-    description = f"Say what {name} does, and when to use it."
+    description = f"Describe what {name} does, and when to use it."
     fields = f"name: {format_scalar(name)}\ndescription: {format_scalar(description)}\n{block}"
     return f"---\n{fields}---\n{_BODY.format(title=title)}"
 
 
 def new(
-    name: Annotated[str, Parameter(name="NAME", help="The name of the skill, or the folder to make for it.")],
+    name: Annotated[str, Parameter(name="NAME", help="Name of the skill, or the folder to create for it.")],
     /,
     *,
-    contract: Annotated[bool, Parameter(help="With the block of the repository contract.")] = False,
+    contract: Annotated[
+        bool, Parameter(help="Include the metadata block of the repository contract.")
+    ] = False,
     block_key: BlockKey = BLOCK_KEY,
 ) -> int:
-    """Make a folder with a `SKILL.md` to begin with, and print its path. It passes every check as it stands.
+    """Create a folder with a `SKILL.md` from a template, and print the path of the file.
+
+    The new skill passes all checks.
 
     For example:
 
@@ -64,7 +68,7 @@ def new(
             f"{quoted(folder.name)} is not {NAME_RULE}",
             hint=f"`skillwire new {shlex.quote(str(folder.with_name(better)))}`"
             if folder.name
-            else "give it a name: `skillwire new my-skill`",
+            else "for example `skillwire new my-skill`",
         )
     text = new_skill(folder.name, key=block_key if contract else None)
     if contract:
@@ -75,19 +79,17 @@ def new(
         with file.open("x", encoding="utf-8", newline="\n") as opened:
             opened.write(text)
     except FileExistsError as error:
-        hint = "choose another name, or edit the one that is there"
+        hint = "choose another name, or edit the existing skill"
         raise UsageError(
-            f"{quoted(str(file if folder.is_dir() else folder))} exists already", hint
+            f"{quoted(str(file if folder.is_dir() else folder))} already exists", hint
         ) from error
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise UsageError(
-            f"{quoted(str(file))} cannot be written: {reason}", "choose another folder"
-        ) from error
+        raise UsageError(f"cannot write {quoted(str(file))}: {reason}", "choose another folder") from error
     print_line(str(file))
     key = "" if block_key == BLOCK_KEY else f" --block-key {shlex.quote(block_key)}"
     option = f" --contract{key}" if contract else ""
-    stderr_console().print(f"write what it does, then `skillwire check {shlex.quote(str(folder))}{option}`")
+    stderr_console().print(f"edit it, then run `skillwire check {shlex.quote(str(folder))}{option}`")
     return 0
 
 
@@ -96,7 +98,9 @@ def _validate_template(text: str, name: str, key: str) -> None:
         validate_skill_frontmatter(load(split(text.encode()).text).values, name, key=key)
     except ContractError as error:
         first = error.problems[0]
-        raise UsageError(f"the contract has no such skill: {first.message}", hint=first.hint) from error
+        raise UsageError(
+            f"the contract does not allow this skill: {first.message}", hint=first.hint
+        ) from error
     except UnreadableError as error:
-        hint = "name a plain key with `--block-key`"
-        raise UsageError(f"nobody could read such a skill: {error.message}", hint) from error
+        hint = "name a simple key with `--block-key`"
+        raise UsageError(f"this skill would not be readable: {error.message}", hint) from error

@@ -10,12 +10,12 @@ from skillwire.safe_text import quoted
 
 
 def _validate_key(_type: object, key: object) -> None:
-    """Raise `UsageError` if no block can stand under this key."""
+    """Raise `UsageError` if this cannot be the key of a metadata block."""
     if not isinstance(key, str) or not key.strip():
         raise UsageError("`--block-key` is empty", hint=f"name a key, such as {quoted(BLOCK_KEY)}")
     if key in STANDARD:
         raise UsageError(
-            f"`--block-key` cannot be {quoted(key)}, which is a field of every skill",
+            f"`--block-key` cannot be {quoted(key)}, which is a standard field",
             hint=f"name a key of your own, such as {quoted(BLOCK_KEY)}",
         )
 
@@ -24,7 +24,9 @@ BlockKey: TypeAlias = Annotated[
     str,
     Parameter(
         name="--block-key",
+        metavar="KEY",
         validator=_validate_key,
-        help="The key of the contract's block; `x-personal-mcp` by default.",
+        show_default=True,
+        help="Frontmatter key of the contract's metadata block.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""`skillwire project`: skills for uploaders that take nothing but the standard."""
+"""`skillwire project`: write copies of skills that use only standard fields."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,21 +23,21 @@ def project(
     path: Annotated[str, Parameter(name="PATH", help="A folder of skills, a skill, or another source.")],
     /,
     *,
-    out: Annotated[Path, Parameter(help="The folder to write the projection to.")],
+    out: Annotated[Path, Parameter(metavar="FOLDER", help="Folder to write the copies to.")],
     check: Annotated[
-        bool, Parameter(help="Write nothing; say whether the projection in that folder is current.")
+        bool, Parameter(help="Write nothing; only report whether the copies in that folder are current.")
     ] = False,
     json: AsJson = False,
     block_key: BlockKey = BLOCK_KEY,
     follow_links: FollowLinks = False,
 ) -> int:
-    """Write the skills with only the fields of the standard, for uploaders that refuse all others.
+    """Write copies of skills that use only standard fields, for uploaders that reject all other fields.
 
-    The block of the repository contract goes into `metadata`, from which it can be rebuilt. Every other file
-    is copied as it is. The same skills always make the same files; files that are not from here are never
-    touched. If a skill breaks the contract, nothing is written.
+    The contract's metadata block is stored in the field `metadata` and can be restored from it. All other
+    files are copied unchanged. The same skills always produce the same files. Files that this command did not
+    write are never touched. If a skill violates the contract, nothing is written.
 
-    Exit code 1: a skill breaks the contract; with `--check`, also if the projection is not current.
+    Exit code 1: a skill violates the contract; with `--check`, also if the copies are not current.
 
     For example:
 
@@ -51,16 +51,16 @@ def project(
     plan = plan_projection(library, block_key)
     print_problems(stderr_console(), plan.problems)
     if any(problem.severity is Severity.ERROR for problem in plan.problems):
-        raise SourceError("nothing is projected: mend the errors above first")
+        raise SourceError("nothing was written: fix the errors above first")
     if not plan.files:
-        raise SourceError(f"nothing is projected: {NO_SKILLS}")
+        raise SourceError(f"nothing was written: {NO_SKILLS}")
     site = SiteFolder(out, "project")
     if check:
         return _report_differences(plan, anyio.run(differences, library, plan, site), out, json=json)
     anyio.run(write, library, plan, site)
     if json:
         print_json(_plan_to_json(plan) | {"written": site.written, "removed": site.removed})
-    stderr_console().print(f"{pluralize(len(plan.skills), 'skill')} projected to {quoted(str(out))}")
+    stderr_console().print(f"{pluralize(len(plan.skills), 'skill')} written to {quoted(str(out))}")
     return 0
 
 
@@ -79,8 +79,8 @@ def _report_differences(plan: Plan, found: dict[str, list[str]], out: Path, *, j
                 print_line(escape_invisible(f"{what}: {path}"))
     if any(found.values()):
         stderr_console().print(
-            f"the projection in {quoted(str(out))} is not current; project again without `--check`"
+            f"the copies in {quoted(str(out))} are not current; run the command again without `--check`"
         )
         return 1
-    stderr_console().print(f"the projection in {quoted(str(out))} is current")
+    stderr_console().print(f"the copies in {quoted(str(out))} are current")
     return 0

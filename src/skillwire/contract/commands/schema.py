@@ -1,4 +1,4 @@
-"""`skillwire schema`: the frontmatter as a JSON Schema."""
+"""`skillwire schema`: print the JSON Schema of skill frontmatter."""
 
 from typing import Annotated, Any
 
@@ -57,7 +57,7 @@ _ICON: dict[str, Any] = {
 
 
 def frontmatter_schema(key: str | None) -> dict[str, Any]:
-    """Return the schema of a frontmatter; with a `key`, of one that keeps the contract."""
+    """Return the schema of skill frontmatter; with a `key`, including the contract's metadata block."""
     required = ["name", "description"]
     properties = _standard(letter_first=key is not None) | _CLAUDE
     if key is not None:
@@ -148,13 +148,15 @@ def _block() -> dict[str, Any]:
 
 def schema(
     *,
-    contract: Annotated[bool, Parameter(help="With the block of the repository contract, required.")] = False,
+    contract: Annotated[
+        bool, Parameter(help="Require the metadata block of the repository contract.")
+    ] = False,
     block_key: BlockKey = BLOCK_KEY,
 ) -> int:
-    """Print the JSON Schema of a frontmatter, for editors and other programs.
+    """Print the JSON Schema of skill frontmatter, for editors and other programs.
 
-    A schema cannot say everything: that files exist, or that the name is that of the folder, only
-    `skillwire check` finds out.
+    Some rules are only checked by `skillwire check`: for example, that files exist and that the name is the
+    name of the folder.
 
     For example:
 

@@ -66,9 +66,10 @@ class State:
         self.logins = Logins(folder)
 
     @classmethod
-    def open(cls, folder: Path, cache_bytes: int = CACHE_BYTES) -> Self:
+    def open(cls, folder: str | Path, cache_bytes: int = CACHE_BYTES) -> Self:
         """Open or create the state in `folder`. Raises `StateError`, and `PlatformError` on Windows."""
         require_posix("storing approvals")
+        folder = Path(folder)
         make_private(folder, known_by=DATABASE)
         try:
             lock = StateLock(folder / _LOCK)

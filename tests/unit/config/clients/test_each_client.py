@@ -124,11 +124,11 @@ def test_vscode(machine: Machine) -> None:
         "HOME_OF": str(machine.home),
     }
     assert machine.server("asks").state == (
-        "the editor asks a person for `token`, and nobody else knows the answer"
+        "its input `token` is known only to the editor, which asks for it"
     )
     assert machine.server("site").state == "ready"
     assert "SSE" in machine.server("old").state
-    assert machine.server("set").state == "only the editor knows what `${config:acme.path}` is"
+    assert machine.server("set").state == "the value of `${config:acme.path}` is known only to the editor"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the file is elsewhere there")
@@ -285,7 +285,7 @@ def test_goose(machine: Machine) -> None:
     local, site = known["local"].target, known["site"].target
     assert local is not None
     assert (local.command, local.env) == (STDIO, {"MODE": "quiet"})
-    assert known["kept"].state == "the variable `ACME_TOKEN` is in the store of Goose, and is not set here"
+    assert known["kept"].state == "the variable `ACME_TOKEN` is stored in Goose, and is not set here"
     assert site is not None
     assert (site.url, site.headers) == ("https://acme.example/mcp", {"Authorization": "Bearer t0ken"})
     assert known["site"].state == "disabled"
@@ -294,20 +294,20 @@ def test_goose(machine: Machine) -> None:
 
 ODD: list[tuple[Any, str]] = [
     ("text", "it is not an object"),
-    ({"command": 7}, "`command` is not a text"),
+    ({"command": 7}, "`command` is not a string"),
     ({"command": " "}, "`command` is empty"),
     ({"command": "x", "args": "y"}, "`args` is not a list"),
-    ({"command": "x", "args": [{}]}, "`args` holds something that is not a text"),
-    ({"command": "x\0"}, "its command holds a character that no command can"),
+    ({"command": "x", "args": [{}]}, "`args` contains a value that is not a string"),
+    ({"command": "x\0"}, "its command contains a NUL character"),
     ({"command": "x", "env": []}, "`env` is not an object"),
-    ({"url": "ftp://acme.example"}, "`url` is no address of the web"),
-    ({"type": "ws", "url": "wss://acme.example"}, "its `type` `ws` is not known"),
+    ({"url": "ftp://acme.example"}, "`url` is not an `http` or `https` URL"),
+    ({"type": "ws", "url": "wss://acme.example"}, "its `type` `ws` is unknown"),
     (
         {"url": "https://acme.example", "headers": {"A": "é"}},
-        "the header `A` holds characters that no header can carry",
+        "the header `A` contains characters that are not allowed in a header",
     ),
-    ({"url": "https://acme.example", "headers": {"A B": "c"}}, "`A B` is no name of a header"),
-    ({}, "`url` is no address of the web"),
+    ({"url": "https://acme.example", "headers": {"A B": "c"}}, "`A B` is not a header name"),
+    ({}, "`url` is not an `http` or `https` URL"),
 ]
 
 
@@ -371,7 +371,7 @@ def test_variables_of_a_file_are_told_and_stay_in_the_project(machine: Machine) 
         ".vscode/mcp.json", {"servers": {"in": inside, "out": {**inside, "envFile": str(secrets)}}}
     )
     assert machine.server("in").declared.added == (f"the variables in {machine.repository / '.env'}",)
-    assert machine.server("out").state == "its `envFile` is outside of the project"
+    assert machine.server("out").state == "its `envFile` is outside the project"
 
 
 def test_nothing_is_written(machine: Machine) -> None:

@@ -42,11 +42,11 @@ def test_what_becomes_of_a_text(pattern: re.Pattern[str], text: str, expanded: s
     [
         (BRACES, "${B}", "the variable `B` is not set"),
         (BRACES_AND_BARE, "$B", "the variable `B` is not set"),
-        (BRACES, "${B:-${A}}", "a variable in the default of another, `B`, is not supported"),
+        (BRACES, "${B:-${A}}", "a variable in the default value of `B` is not supported"),
         (EDITOR, "${env:B}", "the variable `B` is not set"),
-        (EDITOR, "${input:key}", "the editor asks a person for `key`"),
-        (EDITOR, "${command:x}", "only the editor knows what `${command:x}` is"),
-        (EDITOR, "${A}", "only the editor knows what `${A}` is"),
+        (EDITOR, "${input:key}", "its input `key` is known only to the editor"),
+        (EDITOR, "${command:x}", "the value of `${command:x}` is known only to the editor"),
+        (EDITOR, "${A}", "the value of `${A}` is known only to the editor"),
     ],
 )
 def test_what_cannot_be_known_is_told(pattern: re.Pattern[str], text: str, told: str) -> None:
