@@ -178,7 +178,7 @@ class AdminService:
         """Return whether a source must be opened again although its configuration is unchanged."""
         if isinstance(opened.source, UnavailableSource):
             return True
-        return origins != self._origins and kind_of(opened.wanted.argument).name == "publisher"
+        return origins != self._origins and kind_of(opened.wanted.argument).follows_origins
 
     def _refuse_twice(self, added: ConfiguredSource) -> None:
         place = canonical_place(added.source)

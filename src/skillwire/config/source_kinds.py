@@ -68,6 +68,10 @@ class Kind:
     accepts: Callable[[str], bool]
     label: Callable[[str], str]
     open: Callable[[Address, SourceOptions], Source]
+    public: bool = False
+    """Whether anyone may see its address. The address of others may contain a local path or a secret."""
+    follows_origins: bool = False
+    """Whether it is opened again when the allowed origins change."""
 
 
 def is_local(argument: str) -> bool:
@@ -176,7 +180,7 @@ def _open_repository(address: Address, options: SourceOptions) -> Source:
 
 
 def _web_label(argument: str) -> str:
-    return re.sub(r"^https?://|[:/].*$", "", argument, flags=re.IGNORECASE) or "publisher"
+    return re.sub(r"^https?://|[:/].*$", "", argument, flags=re.IGNORECASE) or "web"
 
 
 def _open_web(address: Address, options: SourceOptions) -> Source:
@@ -234,13 +238,16 @@ KINDS: tuple[Kind, ...] = (
         lambda argument: argument.startswith(_GIT) or is_on_github(argument),
         _repository_label,
         _open_repository,
+        public=True,
     ),
     Kind(
-        "publisher",
+        "web",
         "https://example.com",
         lambda argument: argument.lower().startswith(("https://", "http://")),
         _web_label,
         _open_web,
+        public=True,
+        follows_origins=True,
     ),
     Kind(
         "server",

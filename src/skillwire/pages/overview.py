@@ -5,6 +5,7 @@ from enum import StrEnum
 from itertools import chain
 
 from skillwire import __version__
+from skillwire.config.source_kinds import KINDS
 from skillwire.core.mime import is_text
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
@@ -29,8 +30,8 @@ _MAX_WORDS = 32
 """Maximum number of different words in a search. Each is searched for in every skill."""
 
 _UNLOCK_SERVER = "start the server with `--allow-config`"
-_PUBLIC = frozenset({"repository", "publisher"})
-"""Kinds of sources whose place anyone may see. The place of others may contain a local path or a secret."""
+_PUBLIC = frozenset(kind.name for kind in KINDS if kind.public)
+"""Kinds of sources whose place anyone may see."""
 
 
 UNLOCK_OVER_MCP = (

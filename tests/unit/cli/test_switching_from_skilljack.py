@@ -321,10 +321,10 @@ def test_a_page_of_github_is_the_repository(argument: str) -> None:
 @pytest.mark.parametrize(
     ("argument", "kind"),
     [
-        ("https://github.com", "publisher"),
-        ("https://github.com/.well-known/agent-skills/", "publisher"),
-        ("https://github.com.example/acme/skills", "publisher"),
-        ("https://example.com/github.com/acme/skills", "publisher"),
+        ("https://github.com", "web"),
+        ("https://github.com/.well-known/agent-skills/", "web"),
+        ("https://github.com.example/acme/skills", "web"),
+        ("https://example.com/github.com/acme/skills", "web"),
         ("github.community/acme", "folder"),
         ("github.com/acme", "folder"),
         ("github.community/acme/skills", "folder"),
