@@ -1,1 +1,1 @@
-"""What commands share when they talk to a person: output, questions, options."""
+"""Terminal input and output that commands share: output, questions, options."""

@@ -1,4 +1,4 @@
-"""Plain lines on stderr that need no colours, and the error for a skill that does not exist."""
+"""Messages without colours, which load fast, and the error for a skill that does not exist."""
 
 import sys
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ NO_SKILLS = "no skills here; a skill is a folder with a `SKILL.md` in it"
 
 
 def print_notice(text: str) -> None:
-    """Print a line that is not a result."""
+    """Print a line on stderr."""
     sys.stderr.write(f"{text}\n")
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return `1 skill`, `2 skills`."""
+    """Return a number with its noun, such as `1 skill` or `2 skills`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 class NoSuchSkillError(SkillwireError):
-    """There is no such skill; perhaps because it is broken."""
+    """A skill does not exist, or cannot be served because of `problems`."""
 
     def __init__(self, message: str, *, hint: str = "", problems: Sequence[Problem] = ()) -> None:
         self.problems = tuple(problems)

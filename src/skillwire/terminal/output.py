@@ -1,4 +1,4 @@
-"""Print results on stdout and talk on stderr, with colours where there is a terminal; ask yes or no."""
+"""Print results on stdout and messages on stderr, with colours on a terminal; ask yes-or-no questions."""
 
 import json
 import re
@@ -19,14 +19,14 @@ _YES = frozenset({"y", "yes"})
 
 
 class _Console(Console):
-    """Leaves it to the command line what a reader that went away means."""
+    """A console that raises `BrokenPipeError` for a closed pipe instead of ending the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def stdout_console() -> Console:
-    """Return the console for results. Lines are never wrapped: another program may read them."""
+    """Return the console for results. Lines are never wrapped, because another program may read them."""
     return _Console(soft_wrap=True, highlight=False, markup=False)
 
 
@@ -41,12 +41,12 @@ def help_console() -> Console:
 
 
 def print_line(text: str) -> None:
-    """Print one line of a result as it is, tabs included."""
+    """Print one line of a result unchanged, including tabs."""
     sys.stdout.write(f"{text}\n")
 
 
 def print_json(value: object) -> None:
-    """Print a result for programs. Whatever a terminal could obey is escaped; its meaning stays the same."""
+    """Print a result as JSON. Characters that a terminal could interpret are written as JSON escapes."""
     dumped = json_bytes(value, indented=True)
     if not dumped.isascii() or b"\x7f" in dumped:
         dumped = _NOT_PLAIN.sub(_escaped, dumped.decode()).encode()
@@ -64,7 +64,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def print_error(message: str, hint: str = "") -> None:
-    """Say what went wrong, and what to do about it."""
+    """Print an error and its hint on stderr."""
     console = stderr_console()
     console.print(Text.assemble(("error", "bold red"), f": {escape_invisible(message)}"))
     if hint:
@@ -82,12 +82,12 @@ def print_problems(console: Console, problems: Iterable[Problem]) -> None:
 
 
 def is_interactive() -> bool:
-    """Whether a question can be seen, and answered."""
+    """Whether a person can see and answer questions: stdin and stderr are terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirm(question: str) -> bool:
-    """Ask a question that is answered with yes or no; anything but a clear yes is a no."""
+    """Ask a yes-or-no question. Return False for any answer but `y` or `yes`, and without a terminal."""
     if not is_interactive():
         return False
     stderr_console().print(f"{question} [y/N] ", end="")
@@ -95,14 +95,17 @@ def confirm(question: str) -> bool:
 
 
 def print_content(content: bytes, path: str, kind: str, *, raw: bool) -> int:
-    """Print a file as it is; on a terminal only what can be seen of it, unless it has to be `raw`."""
+    """Print a file and return the exit code.
+
+    On a terminal, unless `raw`, control characters are escaped and binary files are an error.
+    """
     if not raw and sys.stdout.isatty() and not is_text(content):
         print_error(
             f"{quoted(path)} is not text ({kind}, {len(content):,} bytes)",
             hint="add `--raw` and send it to a file",
         )
         return 1
-    if not raw and sys.stdout.isatty():  # a terminal obeys what it is shown
+    if not raw and sys.stdout.isatty():  # a terminal would interpret control characters
         print_line("\n".join(escape_invisible(line, keep="\t") for line in _lines(content)))
         return 0
     sys.stdout.buffer.write(content)

@@ -1,4 +1,4 @@
-"""What a person sees while folders are scanned."""
+"""The progress bar for scans."""
 
 import time
 
@@ -7,18 +7,18 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from skillwire.terminal.output import stderr_console
 
 _SHOW_AFTER_SECONDS = 1.0
-"""Seconds before it shows."""
+"""Seconds before the bar appears."""
 
 
 class ProgressBar:
-    """Shows after a while, and goes when the scan is done."""
+    """A progress bar that appears only for slow scans, and disappears when the scan is done."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._task: TaskID | None = None
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("looking for skills"),
+            TextColumn("scanning for skills"),
             BarColumn(),
             TextColumn("{task.completed:,} files and folders"),
             TimeElapsedColumn(),
@@ -31,7 +31,7 @@ class ProgressBar:
             self._progress.update(self._task, completed=number)
         elif time.monotonic() - self._started > _SHOW_AFTER_SECONDS:
             self._progress.start()
-            # Nobody knows how many there will be.
+            # The total is not known in advance.
             self._task = self._progress.add_task("scan", total=None, completed=number)
 
     def stop(self) -> None:

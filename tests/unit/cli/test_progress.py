@@ -47,7 +47,7 @@ def test_a_slow_scan_shows_how_far_it_is(clock: Clock, monkeypatch: pytest.Monke
         report(256)
         clock.now += 1.1
         report(512)
-        assert "looking for skills" in terminal.getvalue()
+        assert "scanning for skills" in terminal.getvalue()
         report(1024)
     shown = terminal.getvalue()
     assert "1,024 files and folders" in shown

@@ -141,7 +141,7 @@ def test_a_bridge_that_leads_to_itself_ends(env: Mapping[str, str], tmp_path: Pa
     told = process.stderr.read()
     assert b"0 skills of 1 server" in told
     assert b"`loop` does not answer" in told
-    assert b"leave it out" in told  # which the last one said
+    assert b"leads back to it" in told  # which the last one said
     process.stdout.close()
     process.stderr.close()
 
