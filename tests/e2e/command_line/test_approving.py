@@ -261,7 +261,7 @@ def test_approve_says_why_a_bridge_cannot_pass_a_skill_on(
     files = files_of("odd", {"a": b"a file", "a/b.md": b"in a folder"})
     published(site, entry_of("odd", files), files=files)
     reason = cli("approve", "acme:odd", "--yes", "--json").json["bridge"]["reason"]
-    assert reason == "odd/a: the path is that of a folder too"
+    assert reason == "odd/a: the path is also a folder"
 
 
 def test_approve_warns_of_skills_with_the_same_path(machine: Machine, cli: Cli, site: ScriptedSite) -> None:

@@ -47,7 +47,7 @@ def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
 @pytest.mark.parametrize(
     ("argument", "reason"),
     [
-        ("github:a/b/../../c", "`../../c` is not a folder of the repository"),
+        ("github:a/b/../../c", "`../../c` is not a folder in the repository"),
         ("github:a", "owner"),
         ("git+ext::sh -c id", "is not `github:owner/repo"),
         ("git+https://host.example/r#/etc", "path"),

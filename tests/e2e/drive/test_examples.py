@@ -69,8 +69,12 @@ def test_the_state_of_the_example_is_read_live_over_http_and_mcp(server: HttpSer
             timeout=PATIENCE,
             check=True,
         ).stdout
-        page = (ROOT / "docs/drive.md").read_text("utf-8")
-        assert tree in page
+        assert tree.splitlines() == [
+            "queue           Job queue",
+            "└── jobs        What the job queue is doing now. Begin here.",
+            "    ├── failed  Jobs that failed, and what to do.",
+            "    └── :name   One job of the queue, by its name.",
+        ]
 
 
 async def _read_over_mcp(url: str) -> None:

@@ -165,7 +165,7 @@ async def test_a_draft_that_is_rotated_while_it_is_held_is_read_no_more() -> Non
 async def test_a_description_that_only_the_list_has_is_refused() -> None:
     for script in (indexed(entry_a(description="Harmless.")), scanned([resource(MAIN, "Harmless.")])):
         async with open_host(Wire(script.server()), Person()) as host:
-            with pytest.raises(VerificationError, match="the field `description` is not what"):
+            with pytest.raises(VerificationError, match="the field `description` differs from"):
                 await host.session().load("good")
 
 

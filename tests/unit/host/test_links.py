@@ -223,7 +223,7 @@ async def test_a_closed_link_asks_nobody() -> None:
     wire = Wire(scripted().server())
     async with wire.link() as link:
         await link.list()
-    with pytest.raises(UnavailableError, match="the link is closed"):
+    with pytest.raises(UnavailableError, match="the link to `upstream` is closed"):
         await link.list()
     assert [None async for _ in link.wait_for_changes()] == []
     assert wire.connections == 1
