@@ -58,7 +58,7 @@ def test_a_token_works_once(approvals: Approvals) -> None:
     assert refused(approvals, token) is Reason.USED
 
 
-def test_of_many_who_use_a_token_at_the_same_moment_one_succeeds(approvals: Approvals) -> None:
+def test_only_one_of_many_simultaneous_uses_of_a_token_succeeds(approvals: Approvals) -> None:
     token, together = issued(approvals), Barrier(8)
 
     def attempt(_: int) -> bool:
@@ -88,9 +88,7 @@ def test_a_token_works_for_five_minutes(approvals: Approvals, clock: Clock) -> N
     assert refused(approvals, late) is Reason.EXPIRED
 
 
-def test_a_used_token_stays_refused_when_it_has_expired_and_is_forgotten(
-    approvals: Approvals, clock: Clock
-) -> None:
+def test_a_used_token_is_still_refused_after_it_expires(approvals: Approvals, clock: Clock) -> None:
     token = issued(approvals)
     approvals.redeem(token, ADA, CODE, VARIABLES)
     clock.now += LIFETIME

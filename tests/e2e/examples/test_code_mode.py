@@ -84,7 +84,7 @@ async def test_a_token_of_one_process_is_none_in_another() -> None:
         assert "did not make this token" in await refusal(other, "execute_code", approved)
 
 
-async def test_verdicts_over_stdio_are_as_the_schema_of_the_skill_says() -> None:
+async def test_verdicts_over_stdio_match_the_schema_of_the_skill() -> None:
     async with started("code_mode.py", "auto") as client:
         refused = await verdict(client, code='[o.email for o in orders] + __import__("os")')
         assert [each["rule"] for each in refused["violations"]] == ["attribute", "call"]
@@ -176,7 +176,7 @@ def example() -> ModuleType:
     return module
 
 
-async def test_the_client_in_the_skill_does_the_whole_round_with_the_example_server(
+async def test_the_client_in_the_skill_works_with_the_example_server(
     example: ModuleType,
 ) -> None:
     async with started("code_mode.py", "auto") as client:
