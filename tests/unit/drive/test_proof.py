@@ -134,7 +134,7 @@ async def test_silent_client_is_disconnected() -> None:
         assert (await ending(connection))[0] == 1000
 
 
-async def test_what_a_client_says_while_it_registers_counts_as_said_by_its_connection() -> None:
+async def test_headers_sent_while_registering_become_auth_of_the_connection() -> None:
     async with drive_server(token=TOKEN) as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session, "x-mdp-auth-tenant": "demo"}
