@@ -31,7 +31,7 @@ def test_a_path_tells_apart_what_shares_a_name() -> None:
     assert handles(catalog_of("one/twin", "two/twin", "other")) == ["one/twin", "two/twin", "other"]
 
 
-def test_a_uri_tells_apart_where_the_path_is_the_shared_name_itself() -> None:
+def test_a_path_equal_to_a_shared_name_needs_its_uri() -> None:
     assert handles(catalog_of("twin", "two/twin")) == ["skill://twin", "two/twin"]
 
 
