@@ -387,7 +387,7 @@ def test_null_in_an_optional_field_of_the_block_is_refused(field: str) -> None:
     assert problem.field == f"{BLOCK_KEY}.{field}"
 
 
-def test_a_title_may_be_null_and_a_mime_type_may_not() -> None:
+def test_a_title_but_no_mime_type_may_be_null() -> None:
     reference = {"path": "references/policy.md", "title": None, "mime_type": None}
     raw = frontmatter("refunds", block(references={"policy": reference}, capabilities=[DOCUMENT, POLICY]))
     (problem,) = errors(check(raw).problems)
