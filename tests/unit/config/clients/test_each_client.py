@@ -330,7 +330,7 @@ def test_one_broken_file_hides_no_other(machine: Machine, content: str) -> None:
     assert told == ([path] if "mcpServers" not in content else [])
 
 
-def test_a_pipe_keeps_nobody_waiting(machine: Machine) -> None:
+def test_a_pipe_in_place_of_a_file_is_ignored(machine: Machine) -> None:
     os.mkfifo(machine.repository / ".mcp.json")
     assert machine.known().servers == ()
 
