@@ -421,7 +421,7 @@ def test_a_theme_of_any_type_is_refused_without_a_crash(theme: Any) -> None:
 
 @pytest.mark.parametrize("other", ["Orders", "or ders", "or--ders", "3d"])
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_dependency_with_a_bad_id_is_an_error_whoever_has_it(other: str, *, exists: bool) -> None:
+def test_a_dependency_id_that_is_invalid_is_always_an_error(other: str, *, exists: bool) -> None:
     skills = {"refunds": [other], **({other: []} if exists else {})}
     found = errors(repository(**skills).problems)
     assert [problem.rule for problem in found if problem.path == "refunds/SKILL.md"] == [

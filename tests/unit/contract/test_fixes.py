@@ -95,7 +95,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
-def test_a_fix_keeps_comments_and_order(before: str, after: str) -> None:
+def test_a_fix_corrects_the_fault_and_keeps_comments_and_order(before: str, after: str) -> None:
     assert mended(before) == after
     assert mended(after) == after
 
