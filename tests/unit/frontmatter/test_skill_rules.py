@@ -198,7 +198,7 @@ def test_tools_in_another_form_come_with_the_line_to_write(value: str, hint: str
     assert only_problem(NAME, DESCRIPTION, f"allowed-tools: {value}").hint == hint
 
 
-def test_all_problems_of_a_file_are_told_at_once() -> None:
+def test_all_problems_of_a_file_are_reported_together() -> None:
     read = document("license: 1", "name: No Good", "metadata: []", "allowed-tools: a, b")
     assert [(problem.field, problem.line) for problem in read.problems] == [
         ("name", 3),

@@ -185,7 +185,7 @@ def test_any_json_mapping_written_as_yaml_reads_back_unchanged(mapping: dict[str
 
 
 @given(st.text(alphabet="ab:-?,[]{}#&*!|>'\"%@` \n\t\\0.e~", max_size=60))
-def test_whatever_is_read_is_json(text: str) -> None:
+def test_every_value_that_is_read_is_json(text: str) -> None:
     found = read(text + "\n")
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert_json(found)
