@@ -196,5 +196,5 @@ LOOSE = st.builds(
 
 
 @given(st.lists(ARTIFACTS | LOOSE, unique_by=lambda skill: skill.name))
-def test_what_is_rendered_reads_as_it_was(skills: list[PublishedSkill]) -> None:
+def test_a_rendered_index_reads_back_unchanged(skills: list[PublishedSkill]) -> None:
     assert read_index(render_index(skills)) == Index(tuple(skills))
