@@ -27,7 +27,7 @@ def test_a_name_is_enough_while_it_is_unique() -> None:
     assert handles(catalog_of("acme/refunds", "returns")) == ["refunds", "returns"]
 
 
-def test_a_path_tells_apart_what_shares_a_name() -> None:
+def test_skills_that_share_a_name_are_distinguished_by_path() -> None:
     assert handles(catalog_of("one/twin", "two/twin", "other")) == ["one/twin", "two/twin", "other"]
 
 

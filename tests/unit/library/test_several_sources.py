@@ -37,7 +37,7 @@ def test_a_shared_name_is_a_warning_on_both() -> None:
         assert [problem.rule for problem in found.problems_of(entry)] == [Rule.NAME_SHARED]
 
 
-def test_a_skill_inside_the_folder_of_another_source_gives_way() -> None:
+def test_a_skill_nested_with_an_earlier_one_gets_a_label() -> None:
     found = catalog(source("ours", "team"), source("theirs", "team/tool"))
     assert uris(found) == ["team", "theirs/team/tool"]
     found = catalog(source("ours", "team/tool"), source("theirs", "team"))
