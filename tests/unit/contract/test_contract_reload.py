@@ -86,7 +86,7 @@ async def stage(mode: Any = "auto", *, tolerant: bool = False) -> AsyncGenerator
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_good_change_is_published_and_told(mode: Any) -> None:
+async def test_a_valid_change_is_published_with_notifications(mode: Any) -> None:
     async with stage(mode) as at:
         at.source.put(skill("orders", block("orders", version="2.0.0")))
         told = await at.told()
@@ -148,7 +148,7 @@ async def test_a_tolerant_server_keeps_only_the_broken_skill_unchanged() -> None
         assert {"contract-version-type", "contract-dependency-broken"} <= await at.rules()
 
 
-async def test_a_registry_that_is_kept_lists_nothing_that_is_gone() -> None:
+async def test_a_kept_registry_lists_no_removed_files() -> None:
     async with stage() as at:
         main = skill_md(frontmatter("refunds", refunds()))
         at.source.put(MemorySkill("refunds", {"SKILL.md": main}))

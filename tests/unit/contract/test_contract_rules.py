@@ -109,7 +109,7 @@ def test_every_rule_has_one_wrong_and_one_right_example() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_an_entry_tells_the_severity_of_its_rule(rule: Rule) -> None:
+def test_the_documentation_of_a_rule_states_its_severity(rule: Rule) -> None:
     assert ENTRIES[rule].lstrip().startswith(f"**{SEVERITIES[rule].value.capitalize()}.**")
 
 

@@ -95,7 +95,7 @@ def test_the_tree_marks_cycles_repeats_and_unknown_skills() -> None:
     assert list(as_tree(twice))[-1] == "    └── b (see above)"
 
 
-def test_json_holds_order_cycles_and_what_nobody_knows() -> None:
+def test_json_has_order_cycles_and_unknown_dependencies() -> None:
     assert as_json(Graph.of({"b": ["a", "x"], "a": []})) == {
         "skills": [
             {"id": "a", "depends_on": [], "dependents": ["b"]},

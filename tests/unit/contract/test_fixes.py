@@ -108,7 +108,7 @@ def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
     assert apply_fixes(before, FIXES, BLOCK_KEY, "refunds") == after
 
 
-def test_only_the_rules_that_are_named_are_mended() -> None:
+def test_only_faults_of_the_given_rules_are_fixed() -> None:
     content = b"---\nallowed-tools: a, b\nx-personal-mcp: {version: 1}\n---\n"
     assert apply_fixes(content, [], BLOCK_KEY, "refunds") == content
 

@@ -157,6 +157,6 @@ def test_a_key_of_the_author_that_collides_is_an_error() -> None:
     assert [each.rule for each in check(raw).problems] == [Rule.CONTRACT_METADATA_KEY]
 
 
-def test_a_projection_that_somebody_edited_is_still_read() -> None:
+def test_an_edited_projection_is_still_read() -> None:
     raw = {"metadata": {"x-personal-mcp.id": "refunds", "x-personal-mcp.tags": "[oops"}}
     assert restore_block(raw, BLOCK_KEY) == {BLOCK_KEY: {"id": "refunds", "tags": "[oops"}}
