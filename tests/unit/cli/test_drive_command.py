@@ -139,6 +139,6 @@ async def test_half_a_tree_is_not_shown_as_a_whole_one(
     assert "hint: choose one client with `--client ID`" in shown.err
 
 
-def test_an_address_that_is_none_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_url_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["drive", "tree", "http://["]) == 2
     assert "server `http://[` is not a URL such as" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_projecting_again_and_projecting_a_projection_changes_nothing(team: Path
     assert files(team / "twice") == files(team / "upload")
 
 
-def test_a_check_tells_drift_and_writes_nothing(team: Path, cli: Cli) -> None:
+def test_a_check_reports_differences_and_writes_nothing(team: Path, cli: Cli) -> None:
     assert cli("project", "skills", "--out", "upload", "--check").code == 1
     assert not (team / "upload").exists()
     cli("project", "skills", "--out", "upload")

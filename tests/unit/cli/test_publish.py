@@ -159,7 +159,7 @@ def test_removed_skills_are_deleted_and_foreign_files_are_kept(good: Path, cli: 
 
 
 @pytest.mark.parametrize("path", ["index.json", "refunds/SKILL.md"])
-def test_a_file_of_somebody_else_is_never_overwritten(good: Path, cli: Cli, path: str) -> None:
+def test_a_file_not_written_by_publish_is_never_overwritten(good: Path, cli: Cli, path: str) -> None:
     write(WELL_KNOWN, {path: "mine\n"})
     done = cli("publish", "good", "--out", "site")
     assert done.code == 2
@@ -221,7 +221,7 @@ def test_an_archive_that_readers_would_refuse_is_not_published(good: Path, cli: 
     )
 
 
-def test_json_tells_what_was_published(good: Path, cli: Cli) -> None:
+def test_json_lists_what_was_published(good: Path, cli: Cli) -> None:
     done = cli("publish", "good", "--out", "site", "--json")
     assert list(done.json) == ["folder", "skills", "written", "removed", "left_out", "problems"]
     assert done.json["folder"] == str(WELL_KNOWN)
