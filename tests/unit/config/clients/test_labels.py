@@ -234,7 +234,7 @@ def test_what_a_project_names_is_not_reached_without_a_word(machine: Machine) ->
     assert [each.label for each in asked] == ["leak"]
 
 
-def test_a_projects_address_without_secrets_asks_nobody(machine: Machine) -> None:
+def test_a_project_url_without_secrets_needs_no_permission(machine: Machine) -> None:
     machine.shared(".mcp.json", {"mcpServers": {"site": {"url": "https://acme.example/mcp"}}})
     assert [each.label for each in targets(["site"], machine.environment, machine.repository)] == ["site"]
 
