@@ -42,7 +42,7 @@ def desk() -> Desk:
         ("[f for o in orders for f in o]", "medium"),
     ],
 )
-def test_whatever_may_show_who_customers_are_needs_a_yes(desk: Desk, code: str, risk: str) -> None:
+def test_code_that_may_show_personal_data_has_medium_risk(desk: Desk, code: str, risk: str) -> None:
     verdict = desk.validate(ADA, code, {"country": "DE"})
     assert (verdict.risk, verdict.violations) == (risk, ())
 
@@ -164,7 +164,7 @@ def test_a_dry_run_judges_and_hands_out_nothing(desk: Desk) -> None:
     assert (verdict.valid, verdict.risk, verdict.token) == (True, "low", None)
 
 
-def test_the_data_are_small_and_nobody_real() -> None:
+def test_the_example_data_are_small_and_invented() -> None:
     assert len(orders().records) == 36
     assert len({order["id"] for order in orders().records}) == 36
     assert all(order["email"].endswith("@example.com") for order in orders().records)

@@ -248,7 +248,7 @@ def test_well_formed_code_means_what_it_means_in_python() -> None:
 
 @BUSY
 @given(st.one_of(st.text(max_size=40), soup, bent()))
-def test_whatever_is_accepted_means_what_it_means_in_python(code: str) -> None:
+def test_accepted_code_gives_the_same_result_as_python(code: str) -> None:
     found = attempt(code)
     if isinstance(found, Outcome):
         assert repr(found.result) == repr(plain(python(code, NAMES)))
