@@ -152,7 +152,7 @@ async def test_the_name_of_a_file_cannot_be_turned_around(page: Page) -> None:
     assert OVERRIDE not in await page.locator(".content").inner_html()
 
 
-async def test_no_link_says_on_hover_what_nobody_can_check(page: Page) -> None:
+async def test_links_in_a_document_have_no_titles(page: Page) -> None:
     await expect(page.locator(".prose a", has_text="titled")).to_be_visible()
     assert await page.locator(".prose a[title]").count() == 0
 

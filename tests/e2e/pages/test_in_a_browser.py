@@ -204,7 +204,7 @@ async def test_a_refused_source_shows_a_reason_that_can_be_closed(page: Page) ->
     await expect(alert).to_be_empty()
 
 
-async def test_a_configuration_that_somebody_broke_is_shown_and_not_touched(page: Page, home: Path) -> None:
+async def test_a_broken_configuration_is_reported_and_not_overwritten(page: Page, home: Path) -> None:
     await open_refunds(page)
     file = home / "config.toml"
     before = file.read_bytes() if file.exists() else b""
