@@ -48,7 +48,7 @@ def change(site: ScriptedSite) -> None:
 
 
 @pytest.mark.rule("H30")
-def test_nobody_to_ask_means_no(machine: Machine, cli: Cli) -> None:
+def test_without_a_terminal_nothing_is_approved(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:good")
     assert done.code == 2
     assert done.err.endswith(

@@ -257,7 +257,7 @@ def test_on_a_terminal_a_fix_asks_first(team: Path) -> None:
     assert tree_stamps(team) != before
 
 
-def test_without_the_contract_only_the_standard_is_mended(team: Path, cli: Cli) -> None:
+def test_without_the_contract_only_standard_fields_are_fixed(team: Path, cli: Cli) -> None:
     write_contract_skill(team / "skills", "orders", FIXABLE, allowed_tools="Read, Grep")
     done = cli("check", "skills", "--fix", "--yes")
     assert (done.code, done.raw) == (0, b"")

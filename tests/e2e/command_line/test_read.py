@@ -30,7 +30,7 @@ def test_read_refuses_to_pour_bytes_over_a_terminal(here: Path) -> None:
     assert (code, shown) == (0, b"# Policy\r\n")
 
 
-def test_read_insists_when_told_to(here: Path) -> None:
+def test_read_raw_prints_binary_content_on_a_terminal(here: Path) -> None:
     (here / "skills/acme/refunds/short.bin").write_bytes(b"\xff\x00\xfe")
     assert on_terminal("read", "./skills/acme/refunds", "short.bin", "--raw") == (0, b"\xff\x00\xfe")
 

@@ -83,7 +83,7 @@ def test_a_command_is_a_server(machine: Machine, cli: Cli) -> None:
     assert cli("read", "mine", "--", *command).out.startswith("---\nname: mine\n")
 
 
-def test_one_that_is_gone_hides_no_other(machine: Machine, cli: Cli) -> None:
+def test_an_unreachable_server_hides_no_other(machine: Machine, cli: Cli) -> None:
     done = cli("list", "acme", "mcp+http://127.0.0.1:1/mcp", "--json")
     assert done.code == 1
     assert [row["name"] for row in done.json] == ["good", "other"]
@@ -116,7 +116,7 @@ def test_what_is_nothing_says_both(machine: Machine, cli: Cli) -> None:
     assert "hint: write `./nothing` for a folder; `skillwire servers` lists the servers" in done.err
 
 
-def test_show_tells_what_is_declared(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+def test_show_prints_what_the_server_declares(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     done = cli("show", "acme:good")
     assert done.code == 0
     for line in (

@@ -185,7 +185,9 @@ def test_a_program_of_a_project_is_shown_before_it_runs(
     assert code == (1 if runs else 2), "it is no server, if it runs"
 
 
-def test_nobody_to_ask_means_no(machine: Machine, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_no_project_server_is_started(
+    machine: Machine, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine.shared(".mcp.json", {"mcpServers": {"acme": {"command": "touch", "args": ["ran"]}}})
     for arguments in (["servers", "acme"], ["list", "acme"], ["verify", "acme"], ["show", "acme:x"]):
         done = cli(*arguments)
