@@ -148,7 +148,7 @@ def sync(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_drift_is_named_and_mended_by_the_script(checkout: Path) -> None:
+def test_the_script_reports_and_corrects_differing_copies(checkout: Path) -> None:
     copies = checkout / SKILL.relative_to(ROOT) / "references"
     (copies / "serving.md").write_bytes(b"old\n")
     (copies / "stray.md").write_bytes(b"no page\n")
