@@ -148,7 +148,7 @@ def sync(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_drift_is_named_and_mended_by_the_script(checkout: Path) -> None:
+def test_the_script_reports_and_corrects_differing_copies(checkout: Path) -> None:
     copies = checkout / SKILL.relative_to(ROOT) / "references"
     (copies / "serving.md").write_bytes(b"old\n")
     (copies / "stray.md").write_bytes(b"no page\n")
@@ -230,7 +230,7 @@ def read_example(rule: str, example: str) -> dict[Rule, Severity]:
 
 
 @pytest.mark.parametrize(("rule", "example"), examples_of("wrong"))
-def test_a_wrong_example_breaks_its_rule_with_the_severity_that_is_told(rule: str, example: str) -> None:
+def test_a_wrong_example_has_the_documented_severity(rule: str, example: str) -> None:
     severity = read_example(rule, example)[Rule(rule)]
     assert PROBLEMS[rule].lstrip().startswith(f"**{severity.value.capitalize()}.**")
 
@@ -262,12 +262,12 @@ COMMAND_LINE = text_of(DOCS / "command-line.md")
 COMMAND_SECTIONS = sections(COMMAND_LINE, 2)
 
 
-def test_the_command_line_page_has_a_section_for_every_command_and_for_nothing_else() -> None:
+def test_the_command_line_page_has_one_section_for_every_command() -> None:
     assert list(COMMAND_SECTIONS) == list(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_argument_and_option_of_a_command_is_in_its_table(command: str) -> None:
+def test_every_parameter_of_a_command_is_in_its_table(command: str) -> None:
     rows = re.findall(r"^\| `([^` …]+)", COMMAND_SECTIONS[command], re.MULTILINE)
     assert rows == list(parameters_of(command))
 
@@ -319,7 +319,7 @@ def folder(tmp_path: Path) -> Path:
         ("visibility", ["{}/refunds"], 0),
     ],
 )
-def test_the_json_of_a_command_has_the_shape_that_is_shown(
+def test_the_json_of_a_command_has_the_documented_shape(
     command: str, arguments: list[str], code: int, folder: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert run([command, *(argument.format(folder) for argument in arguments), "--json"]) == code
@@ -327,7 +327,7 @@ def test_the_json_of_a_command_has_the_shape_that_is_shown(
     assert skeleton(json.loads(capsysbinary.readouterr().out)) == skeleton(shown)
 
 
-def test_the_hooks_for_pre_commit_exist_and_run_commands_that_exist() -> None:
+def test_documented_pre_commit_hooks_exist_and_run_real_commands() -> None:
     hooks = {hook["id"]: hook for hook in yaml.safe_load(text_of(ROOT / ".pre-commit-hooks.yaml"))}
     used = [yaml.safe_load(body) for body in fences(text_of(DOCS / "contract.md"), "yaml")]
     shown = {hook["id"] for each in used for repo in each.get("repos", ()) for hook in repo["hooks"]}
@@ -354,7 +354,7 @@ def test_every_environment_variable_is_documented_with_its_default() -> None:
     assert dict(rows) == limits
 
 
-def test_every_variable_that_the_settings_read_is_on_the_serving_page() -> None:
+def test_every_environment_variable_is_on_the_serving_page() -> None:
     source = Path(settings.__file__).read_text("utf-8")
     serving = text_of(DOCS / "serving.md")
     assert {name for name in re.findall(r'"((?:SKILL|MAX_)[A-Z_]+)"', source) if name not in serving} == set()
@@ -390,7 +390,7 @@ def test_every_relative_link_resolves(document: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_a_page_links_only_to_other_pages_because_it_is_also_part_of_a_skill(page: Path) -> None:
+def test_relative_links_of_a_page_lead_only_to_pages(page: Path) -> None:
     links = [link.partition("#")[0] for link in LINK.findall(FENCE.sub("", text_of(page)))]
     assert {link for link in links if link and "://" not in link} <= {other.name for other in PAGES}
 

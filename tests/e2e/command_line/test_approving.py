@@ -48,7 +48,7 @@ def change(site: ScriptedSite) -> None:
 
 
 @pytest.mark.rule("H30")
-def test_nobody_to_ask_means_no(machine: Machine, cli: Cli) -> None:
+def test_without_a_terminal_nothing_is_approved(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:good")
     assert done.code == 2
     assert done.err.endswith(
@@ -88,7 +88,7 @@ def test_a_person_is_asked_on_a_terminal(machine: Machine, cli: Cli, typed: byte
 
 
 @pytest.mark.rule("H17")
-def test_content_made_when_it_is_read_is_never_approved_for_good(machine: Machine, cli: Cli) -> None:
+def test_generated_content_cannot_be_approved(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:live", "--yes")
     assert done.code == 2
     assert "cannot approve `acme:live`" in done.err

@@ -135,7 +135,7 @@ def test_help_lists_every_verb_with_a_line(cli: Cli, arguments: list[str]) -> No
         assert re.search(rf"\b{name}\b +{re.escape(verb.help)}", done.out)
 
 
-def test_the_version_is_told(cli: Cli) -> None:
+def test_the_version_is_printed(cli: Cli) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+\n", cli("--version").out)
 
 

@@ -30,7 +30,7 @@ def test_read_refuses_to_pour_bytes_over_a_terminal(here: Path) -> None:
     assert (code, shown) == (0, b"# Policy\r\n")
 
 
-def test_read_insists_when_told_to(here: Path) -> None:
+def test_read_raw_prints_binary_content_on_a_terminal(here: Path) -> None:
     (here / "skills/acme/refunds/short.bin").write_bytes(b"\xff\x00\xfe")
     assert on_terminal("read", "./skills/acme/refunds", "short.bin", "--raw") == (0, b"\xff\x00\xfe")
 
@@ -80,9 +80,7 @@ def test_a_terminal_is_not_made_to_obey_a_skill(here: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["skills/acme/refunds/SKILL.md", "skills/acme/refunds/references/policy.md"])
-def test_a_file_instead_of_a_skill_is_wrong_usage_that_names_its_folder(
-    here: Path, cli: Cli, file: str
-) -> None:
+def test_a_file_instead_of_a_skill_is_wrong_usage(here: Path, cli: Cli, file: str) -> None:
     done = cli("show", file)
     assert done.code == 2
     assert f"hint: name its folder, `{Path(file).parent}`" in done.err

@@ -83,7 +83,7 @@ def test_a_command_is_a_server(machine: Machine, cli: Cli) -> None:
     assert cli("read", "mine", "--", *command).out.startswith("---\nname: mine\n")
 
 
-def test_one_that_is_gone_hides_no_other(machine: Machine, cli: Cli) -> None:
+def test_an_unreachable_server_hides_no_other(machine: Machine, cli: Cli) -> None:
     done = cli("list", "acme", "mcp+http://127.0.0.1:1/mcp", "--json")
     assert done.code == 1
     assert [row["name"] for row in done.json] == ["good", "other"]
@@ -102,9 +102,7 @@ def test_what_may_be_both_is_asked_about(machine: Machine, cli: Cli) -> None:
     assert cli("list", "acme:").out.startswith("acme:good\t")
 
 
-def test_a_url_alone_is_a_publisher_and_the_hint_knows_better(
-    machine: Machine, cli: Cli, site: ScriptedSite
-) -> None:
+def test_a_plain_url_gets_the_hint_to_add_mcp(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     for arguments in (["list", site.url], ["show", "good", "--from", site.url]):
         done = cli(*arguments)
         assert (done.code, done.raw) == (2, b"")
@@ -118,7 +116,7 @@ def test_what_is_nothing_says_both(machine: Machine, cli: Cli) -> None:
     assert "hint: write `./nothing` for a folder; `skillwire servers` lists the servers" in done.err
 
 
-def test_show_tells_what_is_declared(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+def test_show_prints_what_the_server_declares(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     done = cli("show", "acme:good")
     assert done.code == 0
     for line in (
@@ -164,16 +162,14 @@ def test_read_says_whose_content_it_is_also_into_a_pipe(machine: Machine, cli: C
     assert (done.out, done.err) == ("# A\n", "from the server `acme`; no one vouches for this text:\n")
 
 
-def test_a_server_that_speaks_an_earlier_draft_is_told_of_and_nothing_is_wrong(
-    machine: Machine, cli: Cli
-) -> None:
+def test_a_server_with_an_earlier_draft_is_no_error(machine: Machine, cli: Cli) -> None:
     with ScriptedSite(indexed(entry_b())) as draft:
         done = cli("list", f"mcp+{draft.url}", "--json")
     assert (done.code, [row["dialect"] for row in done.json]) == (0, ["draft-b"])
     assert "the extension" in done.err
 
 
-def test_a_server_that_no_file_names_is_called_by_its_label(machine: Machine, cli: Cli) -> None:
+def test_an_unknown_server_is_named_by_its_label(machine: Machine, cli: Cli) -> None:
     for verb in ("approve", "show"):
         assert "no client has a server `nope`\n" in cli(verb, "nope:good").err
 
@@ -212,14 +208,14 @@ def test_a_file_that_is_not_listed_is_not_asked_for(machine: Machine, cli: Cli, 
 
 
 @pytest.mark.rule("H10")
-def test_a_server_never_stands_in_for_ones_own(machine: Machine, cli: Cli) -> None:
+def test_a_local_skill_wins_over_one_of_a_server(machine: Machine, cli: Cli) -> None:
     write_skill(machine.repository / "skills", "good")
     done = cli("show", "good", "--from", "./skills", "--from", "acme", "--json")
     assert done.json["origin"] == str((machine.repository / "skills/good").resolve())
     assert cli("show", "other", "--from", "./skills", "--from", "acme", "--json").json["origin"] == "acme"
 
 
-def test_a_skill_that_is_not_there_says_where_it_was_looked_for(machine: Machine, cli: Cli) -> None:
+def test_a_missing_skill_error_names_the_server(machine: Machine, cli: Cli) -> None:
     done = cli("show", "acme:god")
     assert (done.code, done.raw) == (1, b"")
     assert done.err == (
@@ -338,7 +334,7 @@ def test_nor_on_a_real_terminal(machine: Machine, evil: ScriptedSite) -> None:
         assert "31mred" not in shown.decode().replace("\\x1b[31mred", "").replace("[31mred", "")
 
 
-def test_the_good_entry_stands_beside_the_bad_ones(machine: Machine, cli: Cli, evil: ScriptedSite) -> None:
+def test_bad_entries_do_not_hide_the_good_one(machine: Machine, cli: Cli, evil: ScriptedSite) -> None:
     done = cli("list", f"mcp+{evil.url}", "--json")
     assert done.code == 1
     assert [row["name"] for row in done.json] == ["evil"]

@@ -71,7 +71,7 @@ def test_json_says_all_that_is_known_and_no_secret(
     assert "s3cret" not in done.out + done.err
 
 
-def test_a_file_that_cannot_be_read_is_told_and_hides_no_other(machine: Machine, cli: Cli) -> None:
+def test_an_unreadable_file_is_reported_and_hides_no_other(machine: Machine, cli: Cli) -> None:
     machine.own(".cursor/mcp.json", {"mcpServers": {"acme": {"command": "acme"}}})
     broken = machine.own(".claude.json", "{\x1b[31m")
     done = cli("servers")
@@ -116,7 +116,7 @@ def test_a_probe_asks_all_that_are_ready(machine: Machine, cli: Cli, site: Scrip
     assert not (machine.repository / "ran").exists()
 
 
-def test_a_probe_tells_nobody_that_a_project_names_that_somebody_looks_at_it(
+def test_a_probe_contacts_no_project_server_that_is_not_allowed(
     machine: Machine, cli: Cli, site: ScriptedSite
 ) -> None:
     machine.shared(".mcp.json", {"mcpServers": {"theirs": {"url": site.url}}})
@@ -185,7 +185,9 @@ def test_a_program_of_a_project_is_shown_before_it_runs(
     assert code == (1 if runs else 2), "it is no server, if it runs"
 
 
-def test_nobody_to_ask_means_no(machine: Machine, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_no_project_server_is_started(
+    machine: Machine, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine.shared(".mcp.json", {"mcpServers": {"acme": {"command": "touch", "args": ["ran"]}}})
     for arguments in (["servers", "acme"], ["list", "acme"], ["verify", "acme"], ["show", "acme:x"]):
         done = cli(*arguments)

@@ -54,7 +54,7 @@ def until(server: HttpServer, path: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("scheme", ["ws", "http"])
-def test_the_state_of_the_example_is_read_live_over_http_and_mcp(server: HttpServer, scheme: str) -> None:
+def test_the_live_example_is_read_over_http_and_mcp(server: HttpServer, scheme: str) -> None:
     with started(ROOT / "examples/live_state.py", server.base.replace("http", scheme, 1)) as process:
         assert said(process).startswith("exposed on ")
         text = until(server, "/skills/queue/jobs", "- 1 failed")
@@ -101,7 +101,7 @@ def test_the_program_of_the_page_runs(server: HttpServer) -> None:
         assert "waiting for stock" in until(server, "/skills/shop/orders/18", "# Order 18")
 
 
-def test_a_program_without_a_server_to_go_to_says_how_it_is_used() -> None:
+def test_the_live_example_without_arguments_prints_its_usage() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "examples/live_state.py"],
         capture_output=True,

@@ -59,7 +59,7 @@ async def _vanish_when_asked(client: Program) -> None:
     client.connection.transport.abort()
 
 
-async def test_a_recorded_call_over_http_reaches_the_client_as_it_did_but_for_the_headers(
+async def test_a_recorded_http_call_reaches_the_client_without_private_headers(
     drive: Drive,
 ) -> None:
     recorded_call = next(
@@ -96,7 +96,7 @@ async def test_recorded_violations_end_as_they_did(drive: Drive, record: dict[st
     assert reason
 
 
-async def test_the_second_client_of_an_id_takes_the_place_of_the_first(drive: Drive) -> None:
+async def test_the_second_client_with_an_id_replaces_the_first(drive: Drive) -> None:
     first, replacement = registrations()[:2]
     async with program(drive, first) as old, program(drive, replacement):
         assert await ending(old.connection) == (4000, "Replaced by newer client session")
@@ -164,7 +164,7 @@ async def _read(drive: Drive, path: str, done: list[int]) -> None:
     done.append((await drive.get(path)).status_code)
 
 
-async def test_the_server_describes_itself_as_recorded_but_for_what_it_cannot_do(drive: Drive) -> None:
+async def test_meta_is_as_recorded_except_for_unsupported_features(drive: Drive) -> None:
     record = json.loads(
         next(each["body"] for each in recorded("routes") if each["request"] == "GET /mdp/meta")
     )
@@ -233,7 +233,7 @@ async def test_the_recorded_life_of_sessions_means_the_same() -> None:
         assert any(each["type"] == "ping" for each in client.heard)
 
 
-async def test_of_two_polls_one_gets_the_message_and_the_other_waits() -> None:
+async def test_only_one_of_two_polls_gets_the_message() -> None:
     async with drive_server() as drive:
         session = await connected(drive)
         statuses: list[int] = []

@@ -67,7 +67,7 @@ async def test_without_drive_there_is_no_way_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_program_comes_is_read_over_mcp_and_http_and_the_server_ends_in_time(tmp_path: Path) -> None:
+async def test_a_connected_program_is_read_and_the_server_stops_promptly(tmp_path: Path) -> None:
     write_skill(tmp_path, "refunds")
     environment = {**os.environ, TOKEN_VARIABLE: "secret"}
     with HttpServer(

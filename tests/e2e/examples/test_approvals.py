@@ -58,7 +58,7 @@ def test_a_token_works_once(approvals: Approvals) -> None:
     assert refused(approvals, token) is Reason.USED
 
 
-def test_of_many_who_use_a_token_at_the_same_moment_one_succeeds(approvals: Approvals) -> None:
+def test_only_one_of_many_simultaneous_uses_of_a_token_succeeds(approvals: Approvals) -> None:
     token, together = issued(approvals), Barrier(8)
 
     def attempt(_: int) -> bool:
@@ -88,9 +88,7 @@ def test_a_token_works_for_five_minutes(approvals: Approvals, clock: Clock) -> N
     assert refused(approvals, late) is Reason.EXPIRED
 
 
-def test_a_used_token_stays_refused_when_it_has_expired_and_is_forgotten(
-    approvals: Approvals, clock: Clock
-) -> None:
+def test_a_used_token_is_still_refused_after_it_expires(approvals: Approvals, clock: Clock) -> None:
     token = issued(approvals)
     approvals.redeem(token, ADA, CODE, VARIABLES)
     clock.now += LIFETIME
@@ -105,7 +103,7 @@ def test_a_token_from_the_future_is_refused(approvals: Approvals, clock: Clock) 
 
 
 @pytest.mark.parametrize("other", [replace(ADA, user="bob"), replace(ADA, session="session-2")])
-def test_a_token_of_somebody_else_is_foreign(approvals: Approvals, other: Caller) -> None:
+def test_a_token_of_another_caller_is_refused(approvals: Approvals, other: Caller) -> None:
     assert refused(approvals, issued(approvals), other) is Reason.FOREIGN
 
 
@@ -138,7 +136,7 @@ def test_the_order_of_variables_does_not_matter(approvals: Approvals) -> None:
     approvals.redeem(issued(approvals), ADA, CODE, dict(reversed(VARIABLES.items())))
 
 
-def test_a_token_tells_nothing_about_who_asked_and_what(clock: Clock) -> None:
+def test_a_token_reveals_neither_the_caller_nor_the_code(clock: Clock) -> None:
     ours, theirs = (issued(Approvals("shop", key=key, clock=clock)) for key in (KEY, KEY[::-1]))
     digests = slice(44, -66)
     assert ours[:16] == theirs[:16], "the times are there to be read"
@@ -189,6 +187,6 @@ def test_code_with_one_character_more_or_another_needs_another_token(new: str, a
 
 
 @given(st.text(), st.text())
-def test_nobody_else_can_use_a_token(user: str, session: str) -> None:
+def test_no_other_caller_can_use_a_token(user: str, session: str) -> None:
     assume((user, session) != ("ada", "session-1"))
     assert refused(SHARED, TOKEN, Caller(user, session)) is Reason.FOREIGN

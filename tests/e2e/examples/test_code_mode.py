@@ -78,13 +78,13 @@ async def test_what_was_not_approved_does_not_run_over_stdio(mode: Any) -> None:
         assert content(await client.call_tool("execute_code", approved))["result"] == TOTAL
 
 
-async def test_a_token_of_one_process_is_none_in_another() -> None:
+async def test_a_token_of_another_process_is_refused() -> None:
     async with started("code_mode.py", "auto") as one, started("code_mode.py", "auto") as other:
         approved = {**ASKED, "approval_token": await token_for(one, **ASKED)}
         assert "did not make this token" in await refusal(other, "execute_code", approved)
 
 
-async def test_verdicts_over_stdio_are_as_the_schema_of_the_skill_says() -> None:
+async def test_verdicts_over_stdio_match_the_schema_of_the_skill() -> None:
     async with started("code_mode.py", "auto") as client:
         refused = await verdict(client, code='[o.email for o in orders] + __import__("os")')
         assert [each["rule"] for each in refused["violations"]] == ["attribute", "call"]
@@ -133,7 +133,7 @@ class Counter:
 
 
 @pytest.mark.parametrize("thief", [("bob", "1"), ("ada", "2")])
-async def test_nobody_else_can_use_a_token_on_the_same_server(mode: Any, thief: tuple[str, str]) -> None:
+async def test_no_other_caller_can_use_a_token_on_one_server(mode: Any, thief: tuple[str, str]) -> None:
     counter = Counter()
     async with counter.client("ada", "1", mode) as ada:
         approved = {**ASKED, "approval_token": await token_for(ada, **ASKED)}
@@ -151,7 +151,7 @@ async def test_after_five_minutes_a_token_has_expired(mode: Any) -> None:
         assert "has expired" in await refusal(ada, "execute_code", approved)
 
 
-async def test_over_http_nobody_gets_a_token_because_nobody_is_known(mode: Any) -> None:
+async def test_over_http_an_unknown_caller_gets_no_token(mode: Any) -> None:
     url = "http://127.0.0.1:8000/mcp"
     mcp = code_mode_server(Desk(orders(), Approvals("shop")), over_stdio())
     transport = httpx2.ASGITransport(mcp.streamable_http_app())
@@ -176,7 +176,7 @@ def example() -> ModuleType:
     return module
 
 
-async def test_the_client_in_the_skill_does_the_whole_round_with_the_example_server(
+async def test_the_client_in_the_skill_works_with_the_example_server(
     example: ModuleType,
 ) -> None:
     async with started("code_mode.py", "auto") as client:

@@ -42,7 +42,7 @@ def desk() -> Desk:
         ("[f for o in orders for f in o]", "medium"),
     ],
 )
-def test_whatever_may_show_who_customers_are_needs_a_yes(desk: Desk, code: str, risk: str) -> None:
+def test_code_that_may_show_personal_data_has_medium_risk(desk: Desk, code: str, risk: str) -> None:
     verdict = desk.validate(ADA, code, {"country": "DE"})
     assert (verdict.risk, verdict.violations) == (risk, ())
 
@@ -86,7 +86,7 @@ def test_code_of_low_risk_never_shows_who_anybody_is(desk: Desk, shape: str, fie
     assert not [each for each in PEOPLE if json.dumps(each) in "".join(shown)]
 
 
-def test_the_explanation_says_what_will_be_read_and_that_nothing_changes(desk: Desk) -> None:
+def test_the_explanation_lists_what_is_read_and_changes_nothing(desk: Desk) -> None:
     code = 'round(sum(o["total_cents"] for o in orders if o["email"] != mine) / 100, 2)'
     verdict = desk.validate(ADA, code, {"mine": "x@example.com", "idle": 1})
     assert verdict.explanation == (
@@ -98,7 +98,7 @@ def test_the_explanation_says_what_will_be_read_and_that_nothing_changes(desk: D
     assert listed.startswith("- Reads `email`")
 
 
-def test_code_that_breaks_a_rule_gets_no_token_and_no_low_risk(desk: Desk) -> None:
+def test_code_that_breaks_a_rule_is_critical_without_a_token(desk: Desk) -> None:
     verdict = desk.validate(ADA, "orders.clear()", {})
     assert (verdict.valid, verdict.token, verdict.risk) == (False, None, "critical")
     assert verdict.explanation == "This may not run: 1 rule is broken."
@@ -124,9 +124,7 @@ def test_code_that_breaks_a_rule_gets_no_token_and_no_low_risk(desk: Desk) -> No
         {"x": {"y": object()}},
     ],
 )
-def test_variables_that_are_not_plain_values_under_plain_names_are_refused(
-    desk: Desk, variables: dict[str, Any]
-) -> None:
+def test_variables_must_be_plain_values_with_plain_names(desk: Desk, variables: dict[str, Any]) -> None:
     (violation,) = desk.validate(ADA, "1", variables).violations
     assert violation.rule in {"variable", "number", "text", "result"}
 
@@ -166,7 +164,7 @@ def test_a_dry_run_judges_and_hands_out_nothing(desk: Desk) -> None:
     assert (verdict.valid, verdict.risk, verdict.token) == (True, "low", None)
 
 
-def test_the_data_are_small_and_nobody_real() -> None:
+def test_the_example_data_are_small_and_invented() -> None:
     assert len(orders().records) == 36
     assert len({order["id"] for order in orders().records}) == 36
     assert all(order["email"].endswith("@example.com") for order in orders().records)

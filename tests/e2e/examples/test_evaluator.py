@@ -113,7 +113,7 @@ def test_questions_about_the_orders_are_answered(code: str, result: Any) -> None
         (f"[1 {' '.join(f'for x{each} in orders' for each in range(50))}]", "depth"),
     ],
 )
-def test_what_is_not_in_the_language_is_refused_before_anything_runs(code: str, rule: str) -> None:
+def test_code_outside_the_language_is_refused_before_it_runs(code: str, rule: str) -> None:
     with pytest.raises(CodeError) as refused:
         check(code, DATA, Bounds())
     assert [each.rule for each in refused.value.violations] == [rule]
@@ -153,7 +153,7 @@ def test_what_is_not_in_the_language_is_refused_before_anything_runs(code: str, 
         ("[o for o in orders for p in orders]", "result"),
     ],
 )
-def test_what_goes_wrong_while_it_runs_ends_it_with_a_reason(code: str, rule: str) -> None:
+def test_an_error_while_running_ends_with_a_reason(code: str, rule: str) -> None:
     check(code, DATA, Bounds())
     assert rules(code) == [rule]
 
@@ -198,7 +198,7 @@ def test_a_small_value_that_is_large_when_written_is_refused() -> None:
     assert rules(f"{code} in [{code}]") == ["type"]
 
 
-def test_every_violation_is_named_with_its_place_and_none_hides_another() -> None:
+def test_every_violation_is_reported_with_its_line_and_column() -> None:
     with pytest.raises(CodeError) as refused:
         check('[o.total for o in orders\n if "é" + nobody]', DATA, Bounds())
     assert [(each.rule, each.message) for each in refused.value.violations] == [
@@ -248,7 +248,7 @@ def test_well_formed_code_means_what_it_means_in_python() -> None:
 
 @BUSY
 @given(st.one_of(st.text(max_size=40), soup, bent()))
-def test_whatever_is_accepted_means_what_it_means_in_python(code: str) -> None:
+def test_accepted_code_gives_the_same_result_as_python(code: str) -> None:
     found = attempt(code)
     if isinstance(found, Outcome):
         assert repr(found.result) == repr(plain(python(code, NAMES)))
@@ -270,7 +270,7 @@ def test_no_bound_is_ever_exceeded(code: str) -> None:
     )
 
 
-def test_a_run_ends_before_it_takes_more_steps_than_it_may() -> None:
+def test_a_run_ends_at_its_step_limit() -> None:
     code = 'sum(r["n"] for r in rows if r["t"] != w and r["n"] not in r["ns"] + [3])'
     needed = evaluate(code, NAMES).steps
     for allowed in range(needed + 2):

@@ -82,7 +82,7 @@ def test_a_reference_is_readable_and_the_list_is_unchanged(exercise: Exercise) -
     assert exercise.run(READ).stdout.startswith("# Asked often")
 
 
-def test_a_path_moves_the_skill_and_must_end_in_its_name(exercise: Exercise) -> None:
+def test_a_path_of_a_skill_must_end_in_its_name(exercise: Exercise) -> None:
     moved = 'server.add(Skill("hello-world", HELLO_WORLD).with_path("acme/welcome/hello-world"))\n'
     exercise.solved(moved)
     assert listed(exercise.run(LIST)) == ["skill://acme/welcome/hello-world/SKILL.md"]

@@ -104,14 +104,14 @@ INCOMPARABLE = {
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("lie", INCOMPARABLE)
-async def test_a_server_that_cannot_be_compared_is_not_taken_for_honest(
+async def test_a_server_that_cannot_be_compared_is_reported(
     lie: str, mode: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = await told(lie, mode, capsys)
     assert INCOMPARABLE[lie] in line
 
 
-def test_every_lie_of_the_double_is_told() -> None:
+def test_every_lie_of_the_double_has_a_test() -> None:
     assert {*DIFFERENT, *INCOMPARABLE} == LIES.keys() - {"none"}
 
 
@@ -141,7 +141,7 @@ def test_a_server_at_a_url_is_walked_as_well() -> None:
     assert (done.returncode, done.stdout) == (0, f"{len(TEXT)} {PROMPT}\n")
 
 
-def test_prompts_that_name_no_skill_are_passed_over_on_a_server_at_a_url(tmp_path: Path) -> None:
+def test_without_prompts_that_name_skills_the_walk_fails(tmp_path: Path) -> None:
     write_skill(tmp_path, "refunds")
     with HttpServer(tmp_path, "--http", "0") as server:
         done = walk(server.url)
@@ -159,7 +159,7 @@ def test_a_server_must_be_named(arguments: list[str], capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("server", [["--", "/nowhere/at/all"], ["--", "true"], ["http://127.0.0.1:9/mcp"]])
-def test_a_server_that_cannot_be_asked_is_another_exit_code(
+def test_an_unreachable_server_gives_exit_code_two(
     server: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(server) == 2

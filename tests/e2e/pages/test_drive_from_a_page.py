@@ -57,7 +57,7 @@ async def replayed(server: HttpServer, cookie: str, **more: str) -> dict[str, An
     return opened
 
 
-async def test_a_page_connects_with_its_cookie_and_other_ports_gain_nothing(browser: Browser) -> None:
+async def test_the_cookie_of_a_page_is_useless_to_other_ports(browser: Browser) -> None:
     environment = {**os.environ, "DRIVE_TOKEN": TOKEN}
     with Eavesdropper() as site, Eavesdropper() as other:
         options = ("--http", "0", "--drive", "--no-config", "--token-env", "DRIVE_TOKEN")

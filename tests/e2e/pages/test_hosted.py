@@ -116,7 +116,7 @@ async def test_visibility_is_decided_through_the_host(
         await expect(app.locator(".visibility .badge")).to_have_count(0)
 
 
-async def test_the_page_wears_the_theme_the_fonts_and_the_edges_of_its_host(
+async def test_the_page_uses_theme_fonts_and_padding_of_its_host(
     browser: Browser, host: StaticSite, steered: HttpServer
 ) -> None:
     async with hosted(browser, host, steered, "skill-config", theme="dark") as (page, app):

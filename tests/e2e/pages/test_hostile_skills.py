@@ -108,7 +108,7 @@ async def test_nothing_of_it_becomes_more_than_text(page: Page) -> None:
     await expect(page.locator(".lead")).to_contain_text("<img src=x")
 
 
-async def test_its_links_lead_nowhere_but_to_the_web_and_to_its_own_files(page: Page) -> None:
+async def test_its_links_lead_only_to_the_web_and_its_files(page: Page) -> None:
     found = "[...document.querySelectorAll('.prose a[href]')].map((each) => each.getAttribute('href'))"
     addresses = await page.evaluate(found)
     assert {address for address in addresses if not address.startswith("http://127.0.0.1:")} <= {"#"}
@@ -152,7 +152,7 @@ async def test_the_name_of_a_file_cannot_be_turned_around(page: Page) -> None:
     assert OVERRIDE not in await page.locator(".content").inner_html()
 
 
-async def test_no_link_says_on_hover_what_nobody_can_check(page: Page) -> None:
+async def test_links_in_a_document_have_no_titles(page: Page) -> None:
     await expect(page.locator(".prose a", has_text="titled")).to_be_visible()
     assert await page.locator(".prose a[title]").count() == 0
 
@@ -170,7 +170,7 @@ async def test_a_flood_of_hidden_characters_hides_nothing(page: Page) -> None:
     assert len(marks) < 3000
 
 
-async def test_what_is_wrong_with_a_neighbour_is_told_as_text(page: Page) -> None:
+async def test_problems_of_a_hostile_skill_are_shown_as_text(page: Page) -> None:
     await page.get_by_role("link", name="Problems").click()
     await expect(page.locator(".problem").first).to_contain_text("onerror")
     assert await page.evaluate(ACTIVE) == []

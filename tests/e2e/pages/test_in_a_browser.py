@@ -43,7 +43,7 @@ async def open_refunds(page: Page) -> None:
 # Skills
 
 
-async def test_the_list_shows_every_skill_and_search_narrows_it_as_you_type(page: Page) -> None:
+async def test_search_narrows_the_list_of_skills_as_you_type(page: Page) -> None:
     await expect(page.locator(".tally")).to_have_text(f"{SKILLS} skills")
     field = page.get_by_role("searchbox", name="Search skills")
     await field.press_sequentially("refu")
@@ -55,14 +55,14 @@ async def test_the_list_shows_every_skill_and_search_narrows_it_as_you_type(page
     await expect(page.locator(".tally")).to_have_text(f"{SKILLS} skills")
 
 
-async def test_a_search_without_a_match_says_so_and_can_be_cleared(page: Page) -> None:
+async def test_a_search_without_a_match_can_be_cleared(page: Page) -> None:
     await page.get_by_role("searchbox").fill("no such thing")
     await expect(page.get_by_role("heading", name="Nothing matches")).to_be_visible()
     await page.get_by_role("button", name="Clear the search").click()
     await expect(page.locator(".row").first).to_be_visible()
 
 
-async def test_a_skill_shows_where_it_is_from_its_document_and_its_files(page: Page, home: Path) -> None:
+async def test_a_skill_shows_its_source_its_document_and_its_files(page: Page, home: Path) -> None:
     await open_refunds(page)
     facts = page.locator(".facts")
     await expect(facts).to_contain_text("team-skills")
@@ -80,7 +80,7 @@ async def test_a_skill_shows_where_it_is_from_its_document_and_its_files(page: P
     await expect(page.locator(".files li", has_text="form.pdf")).to_contain_text("4.3 KB")
 
 
-async def test_files_are_opened_from_the_list_and_from_links_in_documents(page: Page) -> None:
+async def test_files_open_from_the_list_and_from_links(page: Page) -> None:
     await open_refunds(page)
     await page.locator(".prose a", has_text="policy").click()
     await expect(page.locator(".shown-file")).to_contain_text("references/policy.md")
@@ -113,7 +113,7 @@ async def test_a_skill_can_be_linked_to_and_back_leads_back(browser: Browser, se
         await expect(page.get_by_role("heading", name="refunds", exact=True)).to_be_visible()
 
 
-async def test_a_link_to_a_skill_that_is_gone_says_so_and_can_be_tried_again(
+async def test_a_link_to_a_missing_skill_can_be_tried_again(
     browser: Browser, server: HttpServer, home: Path
 ) -> None:
     async with page_of(browser, server.base) as page:
@@ -192,7 +192,7 @@ async def test_a_source_of_the_command_line_cannot_be_removed(page: Page) -> Non
     await expect(card.get_by_role("button", name="Remove")).to_have_count(0)
 
 
-async def test_what_cannot_be_added_is_refused_with_a_reason_that_can_be_closed(page: Page) -> None:
+async def test_a_refused_source_shows_a_reason_that_can_be_closed(page: Page) -> None:
     await page.get_by_role("link", name="Sources").click()
     await page.get_by_label("Add a source", exact=True).fill("/no/such/folder")
     await page.get_by_label("Add a source", exact=True).press("Enter")
@@ -204,7 +204,7 @@ async def test_what_cannot_be_added_is_refused_with_a_reason_that_can_be_closed(
     await expect(alert).to_be_empty()
 
 
-async def test_a_configuration_that_somebody_broke_is_shown_and_not_touched(page: Page, home: Path) -> None:
+async def test_a_broken_configuration_is_reported_and_not_overwritten(page: Page, home: Path) -> None:
     await open_refunds(page)
     file = home / "config.toml"
     before = file.read_bytes() if file.exists() else b""
@@ -218,7 +218,7 @@ async def test_a_configuration_that_somebody_broke_is_shown_and_not_touched(page
         file.write_bytes(before)
 
 
-async def test_static_mode_is_turned_on_and_off_and_the_page_stays(page: Page, home: Path) -> None:
+async def test_static_mode_freezes_the_list_until_turned_off(page: Page, home: Path) -> None:
     await page.get_by_role("link", name="Sources").click()
     static = page.get_by_role("switch", name="Static")
     await static.click()
@@ -254,7 +254,7 @@ async def test_origins_are_allowed_and_not_allowed_any_more(page: Page, home: Pa
 # Problems
 
 
-async def test_what_is_wrong_is_told_with_its_remedy(page: Page) -> None:
+async def test_problems_are_shown_with_hints(page: Page) -> None:
     await expect(page.get_by_role("link", name="Problems")).to_have_text("Problems1")
     await page.get_by_role("link", name="Problems").click()
     problem = page.locator(".problem.error")
@@ -276,7 +276,7 @@ async def test_what_changes_on_disk_shows_without_a_reload(page: Page, home: Pat
     await expect(page.locator(".prose h1")).to_have_text("Refunds")
 
 
-async def test_a_lost_server_is_told_and_found_again(browser: Browser, home: Path) -> None:
+async def test_a_lost_connection_is_shown_and_restored(browser: Browser, home: Path) -> None:
     folder = write_skill(home / "lonely", "one").parent
     server = HttpServer(folder, "--http", "0", "--no-config")
     port = server.base.rpartition(":")[2]
@@ -293,9 +293,7 @@ async def test_a_lost_server_is_told_and_found_again(browser: Browser, home: Pat
             await expect(page.locator(".row")).to_have_count(2)
 
 
-async def test_a_server_that_does_not_answer_is_an_error_that_can_be_tried_again(
-    browser: Browser, server: HttpServer
-) -> None:
+async def test_a_failing_server_shows_an_error_with_try_again(browser: Browser, server: HttpServer) -> None:
     async with page_of(browser, server.base, watch=False) as page:
         await page.route("**/ui/events", lambda route: route.abort())  # or it finds the server by itself
         await page.route("**/ui/call/**", lambda route: route.fulfill(status=500, body="{}"))
@@ -365,9 +363,7 @@ async def test_the_token_is_entered_once_and_forgotten_on_request(browser: Brows
             await expect(field).to_be_visible()
 
 
-async def test_a_one_time_address_lets_a_browser_change_things_until_it_signs_out(
-    browser: Browser, home: Path
-) -> None:
+async def test_a_one_time_address_allows_changes_until_signing_out(browser: Browser, home: Path) -> None:
     folder = write_skill(home / "keyed", "one").parent
     with HttpServer(folder, "--http", "0", "--allow-config", "--config", home / "keyed.toml") as server:
         key = server.key()
@@ -395,9 +391,7 @@ async def test_a_one_time_address_lets_a_browser_change_things_until_it_signs_ou
             await expect(page.get_by_role("button", name="Add")).to_have_count(1)
 
 
-async def test_another_port_of_this_host_gets_nothing_of_a_signed_in_page(
-    browser: Browser, home: Path
-) -> None:
+async def test_another_port_gets_no_secrets_of_a_signed_in_page(browser: Browser, home: Path) -> None:
     folder = write_skill(home / "ported", "one").parent
     environment = {**os.environ, "PAGE_TOKEN": "open-sesame"}
     options = ("--http", "0", "--no-config", "--token-env", "PAGE_TOKEN")

@@ -28,7 +28,7 @@ from tests.support.command_line import Cli
         ),
     ],
 )
-def test_what_makes_no_sense_is_told_with_what_to_do(
+def test_wrong_arguments_are_refused_with_a_hint(
     good: Path, cli: Cli, arguments: list[str], told: str, hint: str
 ) -> None:
     done = cli("bridge", *arguments)

@@ -55,7 +55,7 @@ async def test_paths_are_shown_as_a_tree_with_descriptions(
 
 
 @pytest.mark.anyio
-async def test_programs_are_shown_one_by_one_and_a_stranger_is_told_as_such(
+async def test_the_tree_shows_one_client_or_says_it_is_unknown(
     shop: Drive, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with program(shop, registration("other", skills("/a/skill.md"))):
@@ -95,7 +95,7 @@ def plain_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServe
         yield server
 
 
-def test_a_server_without_live_skills_is_told_as_such(cli: Cli, plain_server: HttpServer) -> None:
+def test_a_server_without_live_skills_is_an_error(cli: Cli, plain_server: HttpServer) -> None:
     done = cli("drive", "tree", plain_server.url)
     assert (done.code, done.out) == (1, "")
     assert "returned no list of live paths" in done.err
@@ -111,7 +111,7 @@ def test_a_server_without_live_skills_is_told_as_such(cli: Cli, plain_server: Ht
         (["forest", "http://127.0.0.1:1"], 2, "forest", "drive --help"),
     ],
 )
-def test_what_cannot_be_done_is_told_with_a_hint(
+def test_wrong_usage_and_failures_are_reported_with_a_hint(
     cli: Cli, arguments: list[str], code: int, message: str, hint: str
 ) -> None:
     done = cli("drive", *arguments)
@@ -139,6 +139,6 @@ async def test_half_a_tree_is_not_shown_as_a_whole_one(
     assert "hint: choose one client with `--client ID`" in shown.err
 
 
-def test_an_address_that_is_none_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_url_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["drive", "tree", "http://["]) == 2
     assert "server `http://[` is not a URL such as" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_what_is_published_is_read_back_with_the_same_digests(
         assert fetched[entry.name].frontmatter == entry.frontmatter
 
 
-def test_a_skill_of_one_file_is_that_file_and_others_are_archives(good: Path, cli: Cli) -> None:
+def test_only_skills_with_several_files_are_published_as_archives(good: Path, cli: Cli) -> None:
     write_skill(good / "good", "large", {"references/policy.md": "# Policy\n"})
     done = cli("publish", "good", "--out", "site")
     assert (done.code, done.raw) == (0, b"")
@@ -110,9 +110,7 @@ def test_a_changed_skill_changes_alone(good: Path, cli: Cli) -> None:
     assert done.json["removed"] == [before["refunds"].url]
 
 
-def test_at_no_moment_does_the_index_name_what_is_not_there(
-    good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_index_never_names_a_missing_file(good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("publish", "good", "--out", "site")
     write(good / "good/refunds", {"SKILL.md": skill_md("refunds", body="# Other\n"), "more.md": "more\n"})
     shutil.rmtree(good / "good/returns")
@@ -132,7 +130,7 @@ def test_at_no_moment_does_the_index_name_what_is_not_there(
     assert shown[-1] == ["added", "refunds"]
 
 
-def test_what_is_gone_is_removed_and_what_others_put_there_stays(good: Path, cli: Cli) -> None:
+def test_removed_skills_are_deleted_and_foreign_files_are_kept(good: Path, cli: Cli) -> None:
     write(
         good / "site",
         {
@@ -161,7 +159,7 @@ def test_what_is_gone_is_removed_and_what_others_put_there_stays(good: Path, cli
 
 
 @pytest.mark.parametrize("path", ["index.json", "refunds/SKILL.md"])
-def test_a_file_of_somebody_else_is_never_overwritten(good: Path, cli: Cli, path: str) -> None:
+def test_a_file_not_written_by_publish_is_never_overwritten(good: Path, cli: Cli, path: str) -> None:
     write(WELL_KNOWN, {path: "mine\n"})
     done = cli("publish", "good", "--out", "site")
     assert done.code == 2
@@ -183,13 +181,13 @@ def test_a_list_of_files_cannot_make_us_remove_others(good: Path, cli: Cli) -> N
     assert (good / "precious.txt").exists()
 
 
-def test_a_damaged_list_of_files_is_told(good: Path, cli: Cli) -> None:
+def test_a_damaged_list_of_files_is_an_error(good: Path, cli: Cli) -> None:
     write(WELL_KNOWN, {".published-by-skillwire.json": "{"})
     done = cli("publish", "good", "--out", "site")
     assert (done.code, "is damaged" in done.err) == (2, True)
 
 
-def test_a_file_may_become_a_folder_and_the_other_way_round(good: Path, cli: Cli) -> None:
+def test_a_file_may_become_a_folder_and_vice_versa(good: Path, cli: Cli) -> None:
     write(good / "good/refunds", {"a": "file\n", "b/c": "in a folder\n"})
     cli("publish", "good", "--out", "site")
     shutil.rmtree(good / "good/refunds/b")
@@ -200,7 +198,7 @@ def test_a_file_may_become_a_folder_and_the_other_way_round(good: Path, cli: Cli
     assert (WELL_KNOWN / "refunds/b").read_text() == "file\n"
 
 
-def test_what_cannot_be_published_is_named_and_the_others_are_published(here: Path, cli: Cli) -> None:
+def test_skills_that_cannot_be_published_do_not_stop_the_others(here: Path, cli: Cli) -> None:
     done = cli("publish", "skills", "--out", "site", "--json")
     assert done.code == 1
     assert sorted(published()) == ["other", "refunds", "twin"]
@@ -223,7 +221,7 @@ def test_an_archive_that_readers_would_refuse_is_not_published(good: Path, cli: 
     )
 
 
-def test_json_tells_what_was_published(good: Path, cli: Cli) -> None:
+def test_json_lists_what_was_published(good: Path, cli: Cli) -> None:
     done = cli("publish", "good", "--out", "site", "--json")
     assert list(done.json) == ["folder", "skills", "written", "removed", "left_out", "problems"]
     assert done.json["folder"] == str(WELL_KNOWN)
@@ -244,7 +242,7 @@ def test_a_site_is_not_emptied_by_mistake(good: Path, cli: Cli) -> None:
     assert tree_stamps(good / "site") == before
 
 
-def test_a_source_that_cannot_be_looked_at_loses_nothing_on_the_site(
+def test_a_failing_source_leaves_the_site_unchanged(
     good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli("publish", "good", "--out", "site")
@@ -274,7 +272,7 @@ def test_out_must_be_said(good: Path, cli: Cli) -> None:
     assert cli("publish", "good").code == 2
 
 
-def test_a_skill_that_is_made_anew_for_each_read_cannot_be_published() -> None:
+def test_a_generated_skill_cannot_be_published() -> None:
     async def now() -> bytes:
         return skill_md("live")
 
@@ -283,7 +281,7 @@ def test_a_skill_that_is_made_anew_for_each_read_cannot_be_published() -> None:
     assert [(each.path, "generated" in each.message) for each in found.left_out] == [("live", True)]
 
 
-def test_a_skill_that_changes_while_it_is_read_is_left_out() -> None:
+def test_a_skill_that_changes_while_being_read_is_skipped() -> None:
     source = MemorySource([MemorySkill("a", {SKILL_FILE: skill_md("a"), "b.md": b"old"})])
 
     async def outcome() -> object:

@@ -86,7 +86,7 @@ async def stage(mode: Any = "auto", *, tolerant: bool = False) -> AsyncGenerator
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_good_change_is_published_and_told(mode: Any) -> None:
+async def test_a_valid_change_is_published_with_notifications(mode: Any) -> None:
     async with stage(mode) as at:
         at.source.put(skill("orders", block("orders", version="2.0.0")))
         told = await at.told()
@@ -95,7 +95,7 @@ async def test_a_good_change_is_published_and_told(mode: Any) -> None:
         assert await at.versions() == {"orders": "2.0.0", "refunds": "1.0.0"}
 
 
-async def test_a_new_body_is_told_at_the_address_alone() -> None:
+async def test_a_new_body_notifies_only_its_skill_uri() -> None:
     async with stage() as at:
         at.source.put(skill("orders", body="New"))
         assert await at.told() == [ORDERS]
@@ -110,7 +110,7 @@ async def test_a_new_skill_has_its_addresses_at_once() -> None:
         assert "resource://skills/shop/document" in await at.addresses()
 
 
-async def test_a_strict_server_keeps_the_last_good_registry_until_all_is_mended() -> None:
+async def test_a_strict_server_keeps_the_last_registry_without_errors() -> None:
     async with stage() as at:
         before = await at.addresses()
         at.source.put(skill("orders", block("orders", version=2.0)))
@@ -126,7 +126,7 @@ async def test_a_strict_server_keeps_the_last_good_registry_until_all_is_mended(
 
 
 @pytest.mark.parametrize("tolerant", [False, True])
-async def test_a_live_skill_is_no_part_of_the_repository_and_holds_up_nothing(*, tolerant: bool) -> None:
+async def test_a_live_skill_does_not_block_a_reload(*, tolerant: bool) -> None:
     async def now() -> bytes:
         return b"---\nname: live\ndescription: A program that is connected.\n---\n"
 
@@ -139,7 +139,7 @@ async def test_a_live_skill_is_no_part_of_the_repository_and_holds_up_nothing(*,
         assert PROBLEMS not in await at.addresses()
 
 
-async def test_a_tolerant_server_keeps_only_the_broken_skill_as_it_was() -> None:
+async def test_a_tolerant_server_keeps_only_the_broken_skill_unchanged() -> None:
     async with stage(tolerant=True) as at:
         at.source.put(skill("orders", block("orders", version=2.0)))
         at.source.put(skill("refunds", refunds(version="1.5.0")))
@@ -148,7 +148,7 @@ async def test_a_tolerant_server_keeps_only_the_broken_skill_as_it_was() -> None
         assert {"contract-version-type", "contract-dependency-broken"} <= await at.rules()
 
 
-async def test_a_registry_that_is_kept_lists_nothing_that_is_gone() -> None:
+async def test_a_kept_registry_lists_no_removed_files() -> None:
     async with stage() as at:
         main = skill_md(frontmatter("refunds", refunds()))
         at.source.put(MemorySkill("refunds", {"SKILL.md": main}))

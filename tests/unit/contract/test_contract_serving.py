@@ -160,7 +160,7 @@ async def test_values_are_served_in_their_plainest_spelling(team: Path) -> None:
         assert (meta["version"], meta["tags"], meta["path"]) == ("1.4.0", ["billing"], "references/Policy.MD")
 
 
-async def test_the_catalogue_tells_addresses_and_dependencies(team: Path) -> None:
+async def test_the_catalogue_lists_uris_and_dependencies(team: Path) -> None:
     async with serving(team) as (client, _):
         card = await document_at(client, CARD)
         assert card == {
@@ -214,7 +214,7 @@ async def test_nothing_else_is_served(team: Path, uri: str) -> None:
             await client.read_resource(uri)
 
 
-async def test_without_the_contract_none_of_this_is_there(team: Path) -> None:
+async def test_without_the_contract_no_catalogue_is_served(team: Path) -> None:
     library = Library([FolderSource(team)])
     await library.load()
     async with Client(skills_server(library)) as client:
@@ -222,7 +222,7 @@ async def test_without_the_contract_none_of_this_is_there(team: Path) -> None:
         assert "skill_id" not in ((await client.call_tool("load-skill", {"name": "refunds"})).meta or {})
 
 
-async def test_a_tolerant_server_leaves_out_what_is_broken_and_shows_it(team: Path) -> None:
+async def test_a_tolerant_server_omits_broken_skills_and_lists_their_problems(team: Path) -> None:
     write_contract_skill(team, "broken", block("broken", version=1.0))
     write_skill(team, "plain")
     async with serving(team, tolerant=True) as (client, _):

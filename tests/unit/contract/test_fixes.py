@@ -95,7 +95,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
-def test_a_fault_with_one_right_answer_is_mended_and_comments_and_order_stay(before: str, after: str) -> None:
+def test_a_fix_corrects_the_fault_and_keeps_comments_and_order(before: str, after: str) -> None:
     assert mended(before) == after
     assert mended(after) == after
 
@@ -108,7 +108,7 @@ def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
     assert apply_fixes(before, FIXES, BLOCK_KEY, "refunds") == after
 
 
-def test_only_the_rules_that_are_named_are_mended() -> None:
+def test_only_faults_of_the_given_rules_are_fixed() -> None:
     content = b"---\nallowed-tools: a, b\nx-personal-mcp: {version: 1}\n---\n"
     assert apply_fixes(content, [], BLOCK_KEY, "refunds") == content
 
@@ -119,7 +119,7 @@ def test_only_the_rules_that_are_named_are_mended() -> None:
     version=st.one_of(st.integers(0, 99), st.floats(0, 99, allow_nan=False)),
     body=st.binary(max_size=20),
 )
-def test_nothing_else_changes_whatever_stands_around(
+def test_a_fix_changes_no_other_field_and_no_body(
     raw: dict[str, dict[str, object]], tags: list[str], version: float, body: bytes
 ) -> None:
     block = raw[BLOCK_KEY]

@@ -59,13 +59,13 @@ def test_what_is_no_relative_reference_is_left_alone(body: str) -> None:
     assert read_body(body).links == ()
 
 
-def test_the_line_of_the_file_is_told() -> None:
+def test_a_broken_link_is_reported_with_its_line() -> None:
     assert judged("one\n\n[x](nope.md)\n", files=frozenset({"SKILL.md"})) == [
         (Rule.CONTRACT_LINK_MISSING, 12)
     ]
 
 
-def test_a_reference_to_a_folder_of_the_skill_is_fine_and_covers_its_files() -> None:
+def test_a_reference_to_a_folder_covers_its_files() -> None:
     body = "Everything in [references](references) matters, `scripts/` and helpers/, too."
     assert judged(body) == []
 
@@ -90,7 +90,7 @@ def test_licences_and_nested_skills_are_not_unreferenced() -> None:
         "then execute `./scripts/go.sh`",
     ],
 )
-def test_a_script_that_is_run_by_its_name_must_be_executable(body: str) -> None:
+def test_a_script_run_by_its_name_must_be_executable(body: str) -> None:
     files = frozenset({"SKILL.md", "scripts/go.sh"})
     assert [rule for rule, _ in judged(body, files=files, executable=frozenset())] == [
         Rule.CONTRACT_SCRIPT_MODE
@@ -117,7 +117,7 @@ def test_a_script_that_another_program_runs_need_not_be(body: str) -> None:
     ],
     ids=["500 lines", "501 lines", "5,000 tokens", "5,001 tokens", "500 windows lines"],
 )
-def test_a_long_body_is_told(body: str, long: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_long_body_is_reported(body: str, long: bool) -> None:  # noqa: FBT001 - a parameter of the test
     files = frozenset({"SKILL.md"})
     assert judged(body, files=files) == ([(Rule.CONTRACT_BODY_LENGTH, None)] if long else [])
 
@@ -127,7 +127,7 @@ def test_a_hostile_text_takes_one_walk(hostile: str) -> None:
     assert read_body(hostile * 50_000).tokens > 0
 
 
-def test_each_path_is_told_once_where_it_comes_first() -> None:
+def test_each_path_is_listed_once_with_its_first_line() -> None:
     assert read_body("a\n[x](b.md)\n[y](b.md) and [z](c.md)\n").links == (
         Mention("b.md", 2),
         Mention("c.md", 3),

@@ -34,9 +34,7 @@ def uploads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(raw=sound_frontmatters())
-def test_what_has_no_hard_error_projects_and_skills_ref_accepts_it(
-    raw: dict[str, Any], uploads: Path
-) -> None:
+def test_skills_ref_accepts_the_projection_of_any_valid_skill(raw: dict[str, Any], uploads: Path) -> None:
     source = skill_md(raw)
     assert fields(source) == raw
     assert check(
@@ -137,7 +135,7 @@ def test_text_that_could_end_or_break_the_frontmatter_survives(text: str, upload
     assert restore_block(fields(projected), BLOCK_KEY)[BLOCK_KEY]["note"] == text
 
 
-def test_what_a_projection_loses_is_told_as_warnings() -> None:
+def test_fields_that_a_projection_drops_are_warnings() -> None:
     raw = {**frontmatter(), "model": "opus", "own-field": 1}
     found = list(projection_problems(raw, BLOCK_KEY, "refunds/SKILL.md"))
     assert [(each.field, each.severity) for each in found] == [
@@ -147,7 +145,7 @@ def test_what_a_projection_loses_is_told_as_warnings() -> None:
     assert {each.rule for each in found} == {Rule.CONTRACT_PROJECTION_DROPPED}
 
 
-def test_a_compatibility_that_uploaders_refuse_is_an_error_of_the_projection() -> None:
+def test_a_compatibility_too_long_for_uploaders_is_an_error() -> None:
     raw = frontmatter(compatibility="x" * 501)
     assert check(raw).frontmatter is not None
     (found,) = projection_problems(raw, BLOCK_KEY, "refunds/SKILL.md")
@@ -159,6 +157,6 @@ def test_a_key_of_the_author_that_collides_is_an_error() -> None:
     assert [each.rule for each in check(raw).problems] == [Rule.CONTRACT_METADATA_KEY]
 
 
-def test_a_projection_that_somebody_edited_is_still_read() -> None:
+def test_an_edited_projection_is_still_read() -> None:
     raw = {"metadata": {"x-personal-mcp.id": "refunds", "x-personal-mcp.tags": "[oops"}}
     assert restore_block(raw, BLOCK_KEY) == {BLOCK_KEY: {"id": "refunds", "tags": "[oops"}}

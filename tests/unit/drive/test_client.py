@@ -43,7 +43,7 @@ def client_of(drive: Drive, transport: str, **more: Any) -> DriveClient:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_text_a_resolver_and_a_decorated_function_are_read_live(transport: str) -> None:
+async def test_texts_resolvers_and_decorated_functions_are_read_live(transport: str) -> None:
     seen: list[tuple[LiveRequest, LiveContext]] = []
     count = 0
     async with drive_server() as drive:
@@ -431,7 +431,7 @@ def test_backoff_grows_up_to_a_maximum(attempt: int) -> None:
     assert backoff.seconds(1) <= 0.6
 
 
-def test_a_program_that_exposes_skills_loads_no_server_and_no_sdk() -> None:
+def test_the_drive_client_imports_no_server_and_no_sdk() -> None:
     loaded = loaded_by("import skillwire.drive.client")
     assert {"mcp", "mcp_types", "pydantic", "starlette", "uvicorn", "yaml"} & loaded == set()
 

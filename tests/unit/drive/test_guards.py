@@ -417,7 +417,7 @@ async def test_a_cookie_is_for_the_origin_that_got_it(got: str | None, used: str
 
 
 @pytest.mark.parametrize("way", ["cookie", "header"])
-async def test_no_hook_and_no_program_ever_gets_the_token_of_the_server(way: str) -> None:
+async def test_hooks_never_get_the_token_of_the_server(way: str) -> None:
     hooks = Remembering()
     async with drive_server(hooks=hooks, token=TOKEN) as drive:
         claim = {
@@ -457,7 +457,7 @@ class Remembering(Hooks):
         self.came.append((auth, transport_auth))
 
 
-async def test_a_hook_sees_what_the_message_says_and_what_the_connection_says() -> None:
+async def test_a_hook_sees_the_auth_of_message_and_connection() -> None:
     hooks = Remembering()
     async with drive_server(hooks=hooks) as drive:
         sealed = await drive.http.post("/mdp/auth", json={"auth": {"metadata": {"role": "op"}}})
@@ -526,7 +526,7 @@ async def test_no_client_takes_the_name_of_a_route(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/healthz", "/skills/app/a", "/mdp/http-loop/poll", "/ui/"])
-async def test_a_socket_on_the_path_of_another_route_is_not_found(path: str) -> None:
+async def test_a_socket_on_another_path_is_not_found(path: str) -> None:
     async with drive_server() as drive:
         with pytest.raises(InvalidStatus) as caught:
             await connect(f"{drive.socket}{path}", proxy=None)
@@ -772,7 +772,7 @@ async def test_a_later_poll_ends_an_earlier_one() -> None:
         ({"authorization": "Bearer q"}, {}, None, "none"),
     ],
 )
-async def test_the_source_of_auth_on_the_loop_is_that_of_the_last_request(
+async def test_on_the_loop_the_last_request_decides_the_auth_source(
     at_connect: dict[str, str], at_send: dict[str, str], auth: dict[str, Any] | None, source: str
 ) -> None:
     async with drive_server() as drive:

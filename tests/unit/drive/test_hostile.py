@@ -180,7 +180,7 @@ async def test_messages_that_wait_for_all_programs_are_bounded_together() -> Non
             assert sorted(codes) == ["not_ready", "timeout", "timeout"]
 
 
-async def test_one_call_does_not_send_a_large_body_to_many_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_call_cannot_send_a_large_body_to_many_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridge, "MAX_SENT", 5000)
     asked = {"method": "POST", "path": "/a", "body": "x" * 2000}
     async with drive_server(limits=DriveLimits(answer_seconds=0.1)) as drive, Client(drive.mcp) as host:
@@ -346,7 +346,7 @@ EMPTY: list[Any] = [{}] * 350_000
 """About a mebibyte as JSON, and 25 times as much in memory."""
 
 
-async def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> None:
+async def test_a_message_with_too_many_values_is_refused() -> None:
     async with drive_server() as drive:
         message = registration("app", [])
         message["client"]["metadata"] = {"x": EMPTY}

@@ -45,7 +45,7 @@ async def read(host: Client, uri: str) -> str:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_each_live_skill_is_listed_as_dynamic_and_read_from_the_program(mode: Any) -> None:
+async def test_live_skills_are_dynamic_and_read_from_the_program(mode: Any) -> None:
     paths = skills("/workspace/review/skill.md", "/workspace/review/files/skill.md", "/upper/SKILL.md")
     async with (
         drive_server() as drive,
@@ -322,7 +322,7 @@ async def test_template_does_not_match_inside_a_static_skill(client: str, spelle
         "- x",
     ],
 )
-def test_the_listed_frontmatter_is_that_of_the_document_whatever_it_says(description: str) -> None:
+def test_the_listed_frontmatter_equals_that_of_the_document(description: str) -> None:
     contents: list[Json] = ["text", "---\n\nA line of dashes begins no frontmatter.", {"a": [1]}, ""]
     for data in contents:
         content = document("skill-1", description, data)

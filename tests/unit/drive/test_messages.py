@@ -137,7 +137,7 @@ def test_route_names_are_not_valid_ids(name: str) -> None:
         read_client_message(registration(id=name))
 
 
-def test_the_same_path_under_another_method_is_another_path() -> None:
+def test_one_path_can_be_registered_with_two_methods() -> None:
     endpoints = [{"type": "endpoint", "path": "/a", "method": method} for method in ("GET", "POST")]
     message = read_client_message(registration(*endpoints))
     assert isinstance(message, RegisterClient)

@@ -42,7 +42,7 @@ def test_invalid_path_error_contains_the_rule(path: str) -> None:
 
 
 @given(path_of(static | parameter))
-def test_every_path_by_the_grammar_is_read_and_kept_as_it_is(path: str) -> None:
+def test_every_valid_path_is_kept_unchanged(path: str) -> None:
     parsed = LivePath.parse(path)
     assert "/" + "/".join(parsed.segments) == path
     assert len(parsed.parameters) == path.count(":")
@@ -88,7 +88,7 @@ def test_the_parameters_are_the_segments_that_they_stand_for(
         ([], "/a/skill.md", None),
     ],
 )
-def test_the_most_specific_path_answers_and_a_tie_goes_to_the_first(
+def test_the_most_specific_path_answers_then_the_first(
     registered: list[str], asked: str, answers: str | None
 ) -> None:
     found = best_match(map(LivePath.parse, registered), LivePath.parse(asked))

@@ -60,7 +60,7 @@ async def test_a_registration_with_the_token_proves_a_socket() -> None:
         await drive.until_online("moved")
 
 
-async def test_a_registration_with_the_token_proves_a_session_of_the_loop(
+async def test_a_registration_with_the_token_authenticates_a_loop_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loop, "UNAUTHENTICATED_WAIT_MS", 50)
@@ -134,7 +134,7 @@ async def test_silent_client_is_disconnected() -> None:
         assert (await ending(connection))[0] == 1000
 
 
-async def test_what_a_client_says_while_it_registers_counts_as_said_by_its_connection() -> None:
+async def test_headers_sent_while_registering_become_auth_of_the_connection() -> None:
     async with drive_server(token=TOKEN) as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session, "x-mdp-auth-tenant": "demo"}
@@ -185,7 +185,7 @@ async def test_a_session_without_the_token_holds_one_poll() -> None:
     assert statuses == [204] * 20
 
 
-async def test_those_who_show_no_token_make_the_server_forget_no_ending() -> None:
+async def test_clients_without_a_token_do_not_displace_remembered_endings() -> None:
     """A program of the loop learns why its session ended, however many strangers come and go."""
     limits = DriveLimits(sessions=2, unauthenticated=2)
     async with drive_server(token=TOKEN, limits=limits) as drive, stranger(drive) as http:
@@ -205,7 +205,7 @@ async def test_a_large_body_cannot_begin_a_session() -> None:
         assert refused.status_code == 413
 
 
-async def test_a_token_of_the_server_alone_is_enough_for_its_own_check() -> None:
+async def test_the_routes_check_the_token_without_an_outer_guard() -> None:
     """The routes check the token themselves, without an outer guard."""
     live = LiveSkills()
     app = Starlette(routes=list(drive_routes(live.hub, TOKEN).routes))
@@ -223,7 +223,7 @@ async def test_a_token_of_the_server_alone_is_enough_for_its_own_check() -> None
             assert (await http.post("/mdp/http-loop/send", json=body, headers=session)).status_code == status
 
 
-async def test_a_client_that_keeps_no_cookies_connects_as_the_reference_client_does() -> None:
+async def test_a_client_without_cookies_connects_like_the_reference_client() -> None:
     """On a socket it posts to `/mdp/auth` first. Then it registers with the same `auth`."""
     auth = {"token": TOKEN, "metadata": {"role": "op"}}
     async with drive_server(token=TOKEN) as drive, stranger(drive) as http:

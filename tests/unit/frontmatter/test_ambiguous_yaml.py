@@ -63,7 +63,7 @@ def test_a_block_at_the_end_is_a_warning(style: str) -> None:
 @pytest.mark.parametrize(
     "text", ["x: >-\n  a\n", "x: |-\n  a\n", "x: >\n  a\ny: b\n", "x: >\n  a\n\n", "x: >\n  a\n# c\n"]
 )
-def test_a_block_that_nobody_cuts_is_no_warning(text: str) -> None:
+def test_a_stripped_or_followed_block_is_no_warning(text: str) -> None:
     assert doubts(text) == []
 
 

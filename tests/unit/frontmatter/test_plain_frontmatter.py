@@ -94,7 +94,7 @@ def test_everything_else_is_left_to_the_parser(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [text for text, _ in CORPUS.values()])
-def test_whatever_is_read_of_the_corpus_means_the_same(text: str) -> None:
+def test_the_plain_reader_agrees_with_yaml_on_the_corpus(text: str) -> None:
     assert_means_the_same(text)
 
 
@@ -135,5 +135,5 @@ LINES = st.one_of(
 
 @settings(max_examples=300)
 @given(st.lists(LINES, min_size=1, max_size=6).map(lambda lines: "\n".join(lines) + "\n"))
-def test_whatever_is_read_without_the_parser_means_the_same(text: str) -> None:
+def test_the_plain_reader_agrees_with_yaml_on_any_text(text: str) -> None:
     assert_means_the_same(text)

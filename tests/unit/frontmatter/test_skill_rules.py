@@ -105,7 +105,7 @@ def test_what_the_extension_cannot_carry_is_an_error(
         ([DESCRIPTION, "allowed-tools: {Read: true}"], Rule.ALLOWED_TOOLS_FORMAT),
     ],
 )
-def test_every_other_fault_is_a_warning_and_the_skill_is_served(lines: list[str], rule: Rule) -> None:
+def test_a_skill_with_any_other_fault_is_served(lines: list[str], rule: Rule) -> None:
     problem = only_problem(NAME, *lines)
     assert (problem.rule, problem.severity) == (rule, Severity.WARNING)
     assert problem.field
@@ -181,7 +181,7 @@ def test_a_name_that_differs_from_its_folder_is_a_warning(folder: str, hint: str
     assert problem.hint == hint
 
 
-def test_a_skill_without_a_folder_has_no_folder_to_differ_from() -> None:
+def test_without_a_folder_the_name_is_not_compared_with_it() -> None:
     assert document(NAME, DESCRIPTION, folder=None).problems == ()
 
 
@@ -198,7 +198,7 @@ def test_tools_in_another_form_come_with_the_line_to_write(value: str, hint: str
     assert only_problem(NAME, DESCRIPTION, f"allowed-tools: {value}").hint == hint
 
 
-def test_all_problems_of_a_file_are_told_at_once() -> None:
+def test_all_problems_of_a_file_are_reported_together() -> None:
     read = document("license: 1", "name: No Good", "metadata: []", "allowed-tools: a, b")
     assert [(problem.field, problem.line) for problem in read.problems] == [
         ("name", 3),

@@ -28,7 +28,7 @@ def test_npm_yaml_reads_every_known_trap_as_we_do(text: str, npm: NpmYaml) -> No
     assert_agreement(text, npm)
 
 
-def test_npm_yaml_reads_every_skill_that_the_tests_serve_as_we_do(served_tree: Path, npm: NpmYaml) -> None:
+def test_npm_yaml_reads_every_served_skill_as_we_do(served_tree: Path, npm: NpmYaml) -> None:
     examples = ROOT / "examples/skills"
     documents = [*served_tree.rglob("SKILL.md"), *examples.rglob("SKILL.md")]
     assert len(documents) > 10
@@ -79,7 +79,7 @@ TEXTS = st.one_of(NONSENSE, FIELDS, FIELDS.map(lambda text: text.replace("\n", "
 
 @settings(deadline=None, max_examples=60)
 @given(texts=st.lists(TEXTS, min_size=20, max_size=40))
-def test_npm_yaml_reads_whatever_we_read_and_finds_the_same(texts: list[str], npm: NpmYaml) -> None:
+def test_npm_yaml_reads_the_same_values_as_we_do(texts: list[str], npm: NpmYaml) -> None:
     for text in texts:
         if read(text) is not None:
             assert_agreement(text, npm)

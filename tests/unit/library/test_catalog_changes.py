@@ -50,9 +50,7 @@ def test_one_change_gives_the_same_catalogue_either_way(tmp_path: Path, change: 
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 3))
-def test_random_changes_in_several_sources_give_the_same_catalogue_either_way(
-    random: Random, count: int
-) -> None:
+def test_updating_and_composing_agree_after_random_changes(random: Random, count: int) -> None:
     sources = [MemorySource(_skills(random), label=f"s{number}") for number in range(count)]
     scans = {source.label: anyio.run(source.scan) for source in sources}
     catalog = compose([LabelledScan(*item) for item in scans.items()])

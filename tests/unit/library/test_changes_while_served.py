@@ -244,7 +244,7 @@ async def test_a_source_that_cannot_be_reached_hides_no_other(tmp_path: Path) ->
     assert "the disk is on fire" in problem.message
 
 
-async def test_a_folder_that_vanishes_while_it_is_scanned_is_simply_gone(tmp_path: Path) -> None:
+async def test_a_folder_deleted_during_a_scan_breaks_nothing(tmp_path: Path) -> None:
     write_skill(tmp_path, "keep")
     stop = threading.Event()
 

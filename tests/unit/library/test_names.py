@@ -27,21 +27,21 @@ def test_a_name_is_enough_while_it_is_unique() -> None:
     assert handles(catalog_of("acme/refunds", "returns")) == ["refunds", "returns"]
 
 
-def test_a_path_tells_apart_what_shares_a_name() -> None:
+def test_skills_that_share_a_name_are_distinguished_by_path() -> None:
     assert handles(catalog_of("one/twin", "two/twin", "other")) == ["one/twin", "two/twin", "other"]
 
 
-def test_a_uri_tells_apart_where_the_path_is_the_shared_name_itself() -> None:
+def test_a_path_equal_to_a_shared_name_needs_its_uri() -> None:
     assert handles(catalog_of("twin", "two/twin")) == ["skill://twin", "two/twin"]
 
 
-def test_both_of_a_name_are_served_and_a_problem_says_so() -> None:
+def test_two_skills_with_one_name_are_served_with_a_problem() -> None:
     found = catalog_of("one/twin", "two/twin")
     assert len(found.entries) == 2
     assert {problem.rule for problem in found.problems} == {"name-shared"}
 
 
-def test_a_later_source_is_told_apart_by_its_label() -> None:
+def test_the_label_distinguishes_a_skill_of_a_later_source() -> None:
     sources = [MemorySource([skill("refunds")], label=label) for label in ("team", "mine")]
     assert handles(catalog(*sources)) == ["skill://refunds", "mine/refunds"]
 
@@ -54,7 +54,7 @@ def test_unknown_or_ambiguous_name_is_refused(name: str) -> None:
         Names(catalog_of("one/twin", "two/twin")).find(name)
 
 
-def test_a_path_may_be_written_as_it_is_or_as_in_the_uri() -> None:
+def test_a_path_is_found_decoded_or_percent_encoded() -> None:
     found = catalog_of("für alle/refunds", "other/refunds")
     entry = next(iter(found.entries.values()))
     assert entry.path == "f%C3%BCr%20alle/refunds"

@@ -21,7 +21,7 @@ def source(label: str, *paths: str, body: str = "x\n", **extra: bytes) -> Memory
     return MemorySource(skills, label=label)
 
 
-def test_the_first_source_keeps_its_paths_and_a_later_one_gives_way() -> None:
+def test_a_later_source_gets_its_label_when_paths_clash() -> None:
     found = catalog(source("ours", "one", "two"), source("theirs", "two", "three", body="y\n"))
     assert uris(found) == ["one", "two", "theirs/two", "three"]
 
@@ -37,14 +37,14 @@ def test_a_shared_name_is_a_warning_on_both() -> None:
         assert [problem.rule for problem in found.problems_of(entry)] == [Rule.NAME_SHARED]
 
 
-def test_a_skill_inside_the_folder_of_another_source_gives_way() -> None:
+def test_a_skill_nested_with_an_earlier_one_gets_a_label() -> None:
     found = catalog(source("ours", "team"), source("theirs", "team/tool"))
     assert uris(found) == ["team", "theirs/team/tool"]
     found = catalog(source("ours", "team/tool"), source("theirs", "team"))
     assert uris(found) == ["team/tool", "theirs/team"]
 
 
-def test_an_address_that_is_taken_even_under_the_label_is_an_error() -> None:
+def test_a_uri_taken_even_with_the_label_is_an_error() -> None:
     found = catalog(source("ours", "one", "theirs/one"), source("theirs", "one", body="y\n"))
     assert uris(found) == ["one", "theirs/one"]
     assert (Rule.URI_TAKEN, Severity.ERROR) in {(p.rule, p.severity) for p in found.problems}

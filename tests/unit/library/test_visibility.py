@@ -98,7 +98,7 @@ async def test_only_skills_for_models_are_in_the_catalogue(mode: Any) -> None:
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("spelt", ["{}", "skill://{}", "skill://{}/SKILL.md"])
-async def test_a_model_cannot_load_what_is_not_for_it_by_any_name(mode: Any, spelt: str) -> None:
+async def test_models_cannot_load_hidden_skills_by_any_name(mode: Any, spelt: str) -> None:
     async with connected(mode, *ALL) as client:
         for_people, for_nobody = spelt.format("for-people"), spelt.format("for-nobody")
         told = await refusal(client, "load-skill", {"name": for_people})
@@ -139,7 +139,7 @@ async def test_only_skills_for_people_have_prompts_and_completions(mode: Any) ->
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("name", ["for-models", "for-nobody"])
-async def test_a_person_cannot_start_what_is_not_for_people_by_any_name(mode: Any, name: str) -> None:
+async def test_people_cannot_start_hidden_skills_by_any_name(mode: Any, name: str) -> None:
     ways: list[tuple[str, dict[str, str] | None]] = [(name, None), (f"skill://{name}", None)]
     ways += [("skill", {"name": each}) for each in (name, f"skill://{name}", f"skill://{name}/SKILL.md")]
     async with connected(mode, *ALL) as client:
@@ -174,7 +174,7 @@ async def test_an_override_opens_and_closes_what_the_frontmatter_says(mode: Any)
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_two_skills_of_a_name_are_told_apart_even_if_one_is_hidden(mode: Any) -> None:
+async def test_a_hidden_namesake_still_makes_the_name_ambiguous(mode: Any) -> None:
     hidden = skill("two/twin", "disable-model-invocation: true\n")
     async with connected(mode, skill("one/twin"), hidden) as client:
         text = text_of(await client.call_tool("load-skill", {"name": ""}))

@@ -169,7 +169,7 @@ def test_readers_that_skip_pax_headers_find_every_path() -> None:
     assert choose_archive_format(files) is TAR
 
 
-def test_a_path_that_fits_into_no_first_header_makes_a_zip_file() -> None:
+def test_a_path_too_long_for_a_tar_header_selects_zip() -> None:
     assert choose_archive_format(["SKILL.md", "x" * 101]) is ZIP
     assert choose_archive_format(["SKILL.md", "ü" * 51]) is ZIP
 
@@ -205,7 +205,7 @@ def test_invalid_file_mode_is_ignored() -> None:
         ("refunds.gz", "application/x-tar", None),
     ],
 )
-def test_the_form_is_told_by_the_mime_type_and_then_by_the_suffix(
+def test_the_mime_type_decides_the_format_then_the_suffix(
     name: str, mime_type: str, form: ArchiveFormat | None
 ) -> None:
     assert detect_archive_format(name, mime_type) is form
@@ -620,7 +620,7 @@ def test_empty_folders_are_counted_too(form: ArchiveFormat, packed: bytes) -> No
 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
-def test_a_header_of_any_length_is_refused_before_it_is_read(kind: bytes) -> None:
+def test_a_header_that_is_too_long_is_refused(kind: bytes) -> None:
     info = tarfile.TarInfo("header")
     info.type, info.size = kind, 1 << 40
     assert (

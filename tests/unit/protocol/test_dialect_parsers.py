@@ -96,7 +96,7 @@ def test_unknown_archive_format_is_ignored_beside_another_delivery() -> None:
     assert [len(each.deliveries) for each in index.skills.values()] == [1]
 
 
-def test_an_archive_is_of_the_form_that_its_mime_type_says_then_its_suffix() -> None:
+def test_the_mime_type_decides_the_archive_format_then_the_suffix() -> None:
     zipped = archive_b(ZIP, url="skill://good", mimeType="application/zip; x=y")
     (found,) = read(entry_b(url=None, digest=None, archives=[zipped])).skills.values()
     assert (found.uri, found.archives[0].form) == (MAIN, ZIP)
@@ -170,7 +170,7 @@ def test_manifest_belongs_to_the_skill_of_its_folder() -> None:
 
 
 @pytest.mark.rule("H4")
-def test_only_documents_with_a_skills_address_and_name_are_taken_for_skills() -> None:
+def test_only_documents_with_a_skill_uri_and_name_are_skills() -> None:
     listed = ListedResources()
     for uri in (
         MAIN,

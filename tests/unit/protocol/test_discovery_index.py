@@ -168,7 +168,7 @@ def test_every_entry_is_used_or_reported(entries: list[Any]) -> None:
 
 
 @given(JSON)
-def test_any_json_is_an_index_or_an_error_of_its_own(value: Any) -> None:
+def test_any_json_is_an_index_or_a_discovery_error(value: Any) -> None:
     for document in (value, {"skills": value}):
         try:
             read_index(orjson.dumps(document))
@@ -177,7 +177,7 @@ def test_any_json_is_an_index_or_an_error_of_its_own(value: Any) -> None:
 
 
 @given(st.binary())
-def test_any_bytes_are_an_index_or_an_error_of_its_own(content: bytes) -> None:
+def test_any_bytes_are_an_index_or_a_discovery_error(content: bytes) -> None:
     try:
         read_index(content)
     except DiscoveryError:
@@ -196,5 +196,5 @@ LOOSE = st.builds(
 
 
 @given(st.lists(ARTIFACTS | LOOSE, unique_by=lambda skill: skill.name))
-def test_what_is_rendered_reads_as_it_was(skills: list[PublishedSkill]) -> None:
+def test_a_rendered_index_reads_back_unchanged(skills: list[PublishedSkill]) -> None:
     assert read_index(render_index(skills)) == Index(tuple(skills))

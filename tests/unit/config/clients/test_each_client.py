@@ -330,7 +330,7 @@ def test_one_broken_file_hides_no_other(machine: Machine, content: str) -> None:
     assert told == ([path] if "mcpServers" not in content else [])
 
 
-def test_a_pipe_keeps_nobody_waiting(machine: Machine) -> None:
+def test_a_pipe_in_place_of_a_file_is_ignored(machine: Machine) -> None:
     os.mkfifo(machine.repository / ".mcp.json")
     assert machine.known().servers == ()
 
@@ -363,7 +363,7 @@ def test_what_is_shown_is_what_is_run(machine: Machine) -> None:
     assert acme.declared.spelled == " ".join(acme.target.command) == "rm -rf 0 true"
 
 
-def test_variables_of_a_file_are_told_and_stay_in_the_project(machine: Machine) -> None:
+def test_an_env_file_outside_the_project_is_refused(machine: Machine) -> None:
     secrets = machine.own("secrets.env", "A=1\n")
     machine.shared(".env", "A=1\n")
     inside = {"command": "x", "envFile": "${workspaceFolder}/.env"}

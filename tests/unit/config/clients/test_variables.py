@@ -33,7 +33,7 @@ NAMES = st.from_regex(r"[A-Z_][A-Z0-9_]{0,5}", fullmatch=True)
         (EDITOR, "${env:A}", "1"),
     ],
 )
-def test_what_becomes_of_a_text(pattern: re.Pattern[str], text: str, expanded: str) -> None:
+def test_variables_in_a_text_are_expanded(pattern: re.Pattern[str], text: str, expanded: str) -> None:
     assert Variables(pattern, ENVIRONMENT).expand(text) == expanded
 
 
@@ -49,7 +49,9 @@ def test_what_becomes_of_a_text(pattern: re.Pattern[str], text: str, expanded: s
         (EDITOR, "${A}", "the value of `${A}` is known only to the editor"),
     ],
 )
-def test_what_cannot_be_known_is_told(pattern: re.Pattern[str], text: str, told: str) -> None:
+def test_a_variable_that_cannot_be_expanded_is_an_error(
+    pattern: re.Pattern[str], text: str, told: str
+) -> None:
     with pytest.raises(EntryError, match=re.escape(told)):
         Variables(pattern, ENVIRONMENT).expand(text)
 
@@ -100,11 +102,11 @@ def test_comments_and_a_last_comma_change_nothing(value: Any, comment: str) -> N
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a": "', "/* x", '{"a" 1}', "{,}1", '"a" // b\n c'])
-def test_what_is_no_json_is_none_with_comments_either(text: str) -> None:
+def test_invalid_json_with_comments_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="line"):
         parse_jsonc(text)
 
 
-def test_a_place_in_a_file_is_told_as_it_is_there() -> None:
+def test_a_json_error_names_its_line_and_column() -> None:
     with pytest.raises(ValueError, match="line 3 column 2"):
         parse_jsonc("// one\n/* two */ {\n x: 1}")
