@@ -179,7 +179,7 @@ def test_a_quotation_cannot_be_ended_from_inside(text: str) -> None:
     assert shown.isprintable()
 
 
-def test_an_address_is_bare_only_if_it_is_one_word() -> None:
+def test_uri_is_quoted_unless_it_is_one_word() -> None:
     assert quote_if_needed("skill://a/b-c_d.md?x=%20") == "skill://a/b-c_d.md?x=%20"
     assert quote_if_needed("skill://a b") == "`skill://a b`"
     assert str(server_problem(f"skill://{PATH}", Rule.ENTRY_URI, "no")) == f"{quoted(f'skill://{PATH}')}: no"

@@ -93,7 +93,7 @@ async def test_host_with_a_handler_logs_in_on_discovery(site: LoginSite, tmp_pat
     assert (shown.label, shown.server, shown.issuer) == ("acme", site.url, site.issuer)
 
 
-async def test_no_login_is_asked_for_where_it_would_not_be_used(site: LoginSite, tmp_path: Path) -> None:
+async def test_no_login_is_requested_where_it_would_be_unused(site: LoginSite, tmp_path: Path) -> None:
     visitor = Visitor()
     targets = [
         target_of(site, "token").with_token("bad"),
@@ -215,9 +215,7 @@ async def test_only_a_final_refusal_ends_a_login(
         await reach(with_login(target_of(site), logins))
 
 
-async def test_refused_token_without_a_refresh_token_is_kept_until_it_expires(
-    site: LoginSite, logins: Logins
-) -> None:
+async def test_refused_token_is_kept_if_no_refresh_token_exists(site: LoginSite, logins: Logins) -> None:
     site.control(no_refresh=True)
     record = await logged_in(site, logins)
     site.control(answers={"server /mcp": {"status": 401, "body": {}}})
