@@ -88,7 +88,7 @@ def test_a_person_is_asked_on_a_terminal(machine: Machine, cli: Cli, typed: byte
 
 
 @pytest.mark.rule("H17")
-def test_content_made_when_it_is_read_is_never_approved_for_good(machine: Machine, cli: Cli) -> None:
+def test_dynamic_skill_cannot_be_approved(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:live", "--yes")
     assert done.code == 2
     assert "cannot approve `acme:live`" in done.err

@@ -42,7 +42,7 @@ def test_check_prints_json_with_exactly_these_keys(here: Path, cli: Cli, option:
     assert done.err == "4 skills can be served; 1 error, 3 warnings\n"
 
 
-def test_check_of_good_skills_is_silent_on_stdout_and_exits_with_0(good: Path, cli: Cli) -> None:
+def test_check_of_good_skills_prints_nothing_and_exits_with_0(good: Path, cli: Cli) -> None:
     done = cli("check", "good")
     assert (done.code, done.raw) == (0, b"")
     assert done.err == "2 skills can be served; 0 errors, 0 warnings\n"
@@ -58,7 +58,7 @@ def test_warnings_count_only_with_strict(good: Path, cli: Cli) -> None:
     assert "(warning: name-folder)" in done.out
 
 
-def test_check_takes_several_folders_and_says_which_each_problem_is_in(here: Path, cli: Cli) -> None:
+def test_check_of_several_folders_names_the_folder_of_each_problem(here: Path, cli: Cli) -> None:
     write_skill(here / "good", "refunds-desk")
     write(here / "more" / "bad", {"SKILL.md": b"---\nname: bad\n---\n"})
     done = cli("check", "good", "skills", "more", "--json")

@@ -52,7 +52,7 @@ def test_without_the_option_the_block_passes_through_untouched(team: Path, cli: 
     assert cli("check", "skills", "--strict").code == 0
 
 
-def test_all_skills_are_checked_and_each_message_is_path_field_reason(team: Path, cli: Cli) -> None:
+def test_each_contract_message_has_path_field_and_reason(team: Path, cli: Cli) -> None:
     write_contract_skill(team / "skills", "returns", block("returns", version=1.0, tags=["A"]))
     write_skill(team / "skills", "plain")
     done = cli("check", "skills", "--contract")
@@ -67,7 +67,7 @@ def test_all_skills_are_checked_and_each_message_is_path_field_reason(team: Path
     assert done.err == "2 skills keep the contract; 2 errors, 1 warning\n"
 
 
-def test_a_skill_that_cannot_be_served_is_checked_all_the_same(team: Path, cli: Cli) -> None:
+def test_unservable_skill_is_still_checked(team: Path, cli: Cli) -> None:
     text = "---\nname: Not A Name\ndescription: x\nx-personal-mcp:\n  version: 1.0\n---\n"
     write(team / "skills/broken", {"SKILL.md": text})
     write(team / "skills/unreadable", {"SKILL.md": "---\nname: [\n---\n"})
@@ -112,7 +112,7 @@ def test_warnings_count_only_with_strict(team: Path, cli: Cli) -> None:
 # Links
 
 
-def test_texts_and_files_are_checked_with_the_lines_of_the_file(team: Path, cli: Cli) -> None:
+def test_links_and_scripts_are_checked_with_line_numbers(team: Path, cli: Cli) -> None:
     body = "# Steps\n\nRead [the policy](references/polcy.md).\n\nRun `scripts/total.sh`.\n"
     folder = write_contract_skill(team / "skills", "orders", body=body)
     write(folder, {"references/policy.md": "x", "scripts/total.sh": "echo 1\n", "assets/logo.svg": "<svg/>"})
@@ -138,7 +138,7 @@ def test_a_file_that_only_names_itself_is_still_unreferenced(team: Path, cli: Cl
     assert ["index.md" in each["message"] for each in left] == [True]
 
 
-def test_a_reference_that_leads_out_of_the_folder_is_not_served(team: Path, cli: Cli) -> None:
+def test_reference_linked_outside_the_folder_is_reported_missing(team: Path, cli: Cli) -> None:
     uris = [f"resource://skills/orders/{each}" for each in ("document", "references/key")]
     inner = block("orders", references={"key": {"path": "references/key.md"}}, capabilities=uris)
     folder = write_contract_skill(team / "skills", "orders", inner)
@@ -149,7 +149,7 @@ def test_a_reference_that_leads_out_of_the_folder_is_not_served(team: Path, cli:
     assert "contract-reference-missing" in {each["rule"] for each in found}
 
 
-def test_the_hint_at_a_metadata_file_is_the_block_that_replaces_it(team: Path, cli: Cli) -> None:
+def test_metadata_file_hint_shows_the_replacement_block(team: Path, cli: Cli) -> None:
     folder = write_skill(team / "skills", "plain", {"metadata.yaml": "version: 1.2\ntags: [billing]\n"})
     found = cli("check", folder, "--contract", "--json").json
     (hint,) = (each["hint"] for each in found if each["rule"] == "contract-metadata-file")
@@ -201,7 +201,7 @@ def test_every_format_is_there_without_the_contract_too(here: Path, cli: Cli, ki
 FIXABLE = block("orders", version=1.5, tags=["a", "a"], capabilities=...)
 
 
-def test_a_fix_shows_a_diff_and_without_a_terminal_changes_nothing(team: Path, cli: Cli) -> None:
+def test_fix_without_a_terminal_shows_a_diff_only(team: Path, cli: Cli) -> None:
     write_contract_skill(team / "skills", "orders", FIXABLE, allowed_tools="Read, Grep")
     before = tree_stamps(team)
     done = cli("check", "skills", "--contract", "--fix")
@@ -232,14 +232,14 @@ def test_what_a_fix_leaves_is_reported(team: Path, cli: Cli) -> None:
     assert "contract-version" not in done.out
 
 
-def test_a_reference_that_is_broken_is_not_said_to_be_served(team: Path, cli: Cli) -> None:
+def test_broken_reference_gets_no_second_problem(team: Path, cli: Cli) -> None:
     references = {"gone": {"path": "references/gone.md"}, "out": {"path": "../out.md"}}
     write_contract_skill(team / "skills", "orders", block("orders", references=references))
     found = cli("check", "skills/orders", "--contract", "--json").json
     assert [each["rule"] for each in found] == ["contract-reference-missing", "contract-reference-path"]
 
 
-def test_a_fix_keeps_the_mode_of_a_file_and_follows_no_link_elsewhere(team: Path, cli: Cli) -> None:
+def test_fix_keeps_the_file_mode(team: Path, cli: Cli) -> None:
     folder = write_contract_skill(team / "skills", "orders", FIXABLE)
     (folder / "SKILL.md").chmod(0o600)
     cli("check", "skills", "--contract", "--fix", "--yes")
@@ -292,13 +292,13 @@ def test_only_skills_that_changed_are_reported(repository: Path, cli: Cli) -> No
     assert len(cli("check", "skills", "--contract", "--changed-since", "HEAD~1", "--json").json) == 4
 
 
-def test_whoever_depends_on_what_changed_or_is_gone_is_reported_too(repository: Path, cli: Cli) -> None:
+def test_skill_depending_on_a_removed_skill_is_reported(repository: Path, cli: Cli) -> None:
     (repository / "skills/orders/SKILL.md").unlink()
     done = cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json")
     assert rules(done.json) == [("billing/refunds/SKILL.md", "contract-dependency-unknown")]
 
 
-def test_changes_of_the_branch_count_and_not_those_of_the_other(repository: Path, cli: Cli) -> None:
+def test_only_changes_of_the_current_branch_count(repository: Path, cli: Cli) -> None:
     git("branch", "feature", cwd=repository)
     broken_everywhere(repository / "skills")
     commit(repository)
@@ -368,7 +368,7 @@ def test_nothing_that_a_repository_configures_is_run(repository: Path, cli: Cli)
     assert not ran.exists()
 
 
-def test_a_repository_of_somebody_else_needs_the_trust_of_the_user(
+def test_untrusted_repository_is_refused_until_git_trusts_it(
     repository: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.fspath(repository.parent / "settings"))
@@ -383,7 +383,7 @@ def test_a_repository_of_somebody_else_needs_the_trust_of_the_user(
     assert cli("check", "skills", "--changed-since", "HEAD").code == 0
 
 
-def test_text_that_git_wrote_with_other_line_ends_has_not_changed(repository: Path, cli: Cli) -> None:
+def test_different_line_endings_are_not_a_change(repository: Path, cli: Cli) -> None:
     broken_everywhere(repository / "skills")
     commit(repository)
     file = repository / "skills/one/SKILL.md"

@@ -49,7 +49,7 @@ def test_list_says_on_stderr_that_something_is_not_served(here: Path, cli: Cli) 
     assert done.err == "2 problems keep skills from being served; `skillwire check skills` shows details\n"
 
 
-def test_a_description_stays_on_its_line_and_cannot_colour_a_terminal(good: Path, cli: Cli) -> None:
+def test_description_is_one_line_without_terminal_escapes(good: Path, cli: Cli) -> None:
     evil = (
         b'---\nname: evil\ndescription: "one\\ntwo \\e[31mred\\e[0m [bold]not markup[/bold] :smile:"\n---\n'
     )

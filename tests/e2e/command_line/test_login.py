@@ -217,7 +217,7 @@ def test_servers_lists_a_login_by_url(home: Path, site: LoginSite, cli: Cli) -> 
     assert [each["label"] for each in cli("servers", "--json").json["servers"]] == ["acme"]
 
 
-def test_login_named_by_the_advice_serves_a_url_with_a_query(home: Path, site: LoginSite, cli: Cli) -> None:
+def test_suggested_login_works_for_a_url_with_a_query(home: Path, site: LoginSite, cli: Cli) -> None:
     tenants = [f"{site.url}?tenant=a", f"{site.url}?tenant=b"]
     assert log_in(home, site.url).returncode == 0
     approved = cli("approve", "refunds", "--from", tenants[0], "--yes")

@@ -57,7 +57,7 @@ def test_what_is_there_is_never_overwritten(cli: Cli, here: Path) -> None:
     assert "`file` already exists" in cli("new", "file").err
 
 
-def test_a_name_that_is_none_is_refused_with_a_better_one(cli: Cli, here: Path) -> None:
+def test_invalid_name_is_refused_with_a_suggestion(cli: Cli, here: Path) -> None:
     done = cli("new", "skills/Refund Desk")
     assert (done.code, done.raw) == (2, b"")
     assert "`Refund Desk` is not lowercase letters" in done.err
@@ -66,7 +66,7 @@ def test_a_name_that_is_none_is_refused_with_a_better_one(cli: Cli, here: Path) 
 
 
 @pytest.mark.parametrize("name", ["claude-helper", "3d-models"])
-def test_a_name_that_only_the_contract_refuses_is_fine_without_it(cli: Cli, here: Path, name: str) -> None:
+def test_name_refused_by_the_contract_is_accepted_without_it(cli: Cli, here: Path, name: str) -> None:
     done = cli("new", name, "--contract")
     assert done.code == 2
     assert f"`{name}`" in done.err

@@ -80,9 +80,7 @@ def test_a_terminal_is_not_made_to_obey_a_skill(here: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["skills/acme/refunds/SKILL.md", "skills/acme/refunds/references/policy.md"])
-def test_a_file_instead_of_a_skill_is_wrong_usage_that_names_its_folder(
-    here: Path, cli: Cli, file: str
-) -> None:
+def test_file_instead_of_a_skill_suggests_its_folder(here: Path, cli: Cli, file: str) -> None:
     done = cli("show", file)
     assert done.code == 2
     assert f"hint: name its folder, `{Path(file).parent}`" in done.err

@@ -20,7 +20,7 @@ def test_a_server_is_checked_beside_a_folder(good: Path, cli: Cli, http_server: 
     assert "skills can be served" in checked.err
 
 
-def test_a_server_that_cannot_be_reached_is_a_problem_beside_the_others(good: Path, cli: Cli) -> None:
+def test_unreachable_server_is_reported_by_check(good: Path, cli: Cli) -> None:
     checked = cli("check", "good", "mcp+http://127.0.0.1:1/mcp")
     assert checked.code == 1
     assert "`127.0.0.1-1-mcp` does not answer" in checked.out

@@ -102,9 +102,7 @@ def test_what_may_be_both_is_asked_about(machine: Machine, cli: Cli) -> None:
     assert cli("list", "acme:").out.startswith("acme:good\t")
 
 
-def test_a_url_alone_is_a_publisher_and_the_hint_knows_better(
-    machine: Machine, cli: Cli, site: ScriptedSite
-) -> None:
+def test_plain_url_gets_a_hint_about_mcp_servers(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     for arguments in (["list", site.url], ["show", "good", "--from", site.url]):
         done = cli(*arguments)
         assert (done.code, done.raw) == (2, b"")
@@ -164,16 +162,14 @@ def test_read_says_whose_content_it_is_also_into_a_pipe(machine: Machine, cli: C
     assert (done.out, done.err) == ("# A\n", "from the server `acme`; no one vouches for this text:\n")
 
 
-def test_a_server_that_speaks_an_earlier_draft_is_told_of_and_nothing_is_wrong(
-    machine: Machine, cli: Cli
-) -> None:
+def test_draft_server_is_reported_and_list_succeeds(machine: Machine, cli: Cli) -> None:
     with ScriptedSite(indexed(entry_b())) as draft:
         done = cli("list", f"mcp+{draft.url}", "--json")
     assert (done.code, [row["dialect"] for row in done.json]) == (0, ["draft-b"])
     assert "the extension" in done.err
 
 
-def test_a_server_that_no_file_names_is_called_by_its_label(machine: Machine, cli: Cli) -> None:
+def test_unknown_server_label_is_named_in_the_error(machine: Machine, cli: Cli) -> None:
     for verb in ("approve", "show"):
         assert "no client has a server `nope`\n" in cli(verb, "nope:good").err
 
@@ -219,7 +215,7 @@ def test_a_server_never_stands_in_for_ones_own(machine: Machine, cli: Cli) -> No
     assert cli("show", "other", "--from", "./skills", "--from", "acme", "--json").json["origin"] == "acme"
 
 
-def test_a_skill_that_is_not_there_says_where_it_was_looked_for(machine: Machine, cli: Cli) -> None:
+def test_unknown_skill_error_names_the_searched_server(machine: Machine, cli: Cli) -> None:
     done = cli("show", "acme:god")
     assert (done.code, done.raw) == (1, b"")
     assert done.err == (

@@ -71,7 +71,7 @@ def test_json_says_all_that_is_known_and_no_secret(
     assert "s3cret" not in done.out + done.err
 
 
-def test_a_file_that_cannot_be_read_is_told_and_hides_no_other(machine: Machine, cli: Cli) -> None:
+def test_unreadable_client_file_is_reported_and_others_are_read(machine: Machine, cli: Cli) -> None:
     machine.own(".cursor/mcp.json", {"mcpServers": {"acme": {"command": "acme"}}})
     broken = machine.own(".claude.json", "{\x1b[31m")
     done = cli("servers")
@@ -116,9 +116,7 @@ def test_a_probe_asks_all_that_are_ready(machine: Machine, cli: Cli, site: Scrip
     assert not (machine.repository / "ran").exists()
 
 
-def test_a_probe_tells_nobody_that_a_project_names_that_somebody_looks_at_it(
-    machine: Machine, cli: Cli, site: ScriptedSite
-) -> None:
+def test_probe_skips_project_servers_unless_allowed(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     machine.shared(".mcp.json", {"mcpServers": {"theirs": {"url": site.url}}})
     site.script.asked.clear()
     assert cli("servers", "--probe").code == 0

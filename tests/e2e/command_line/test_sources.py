@@ -34,9 +34,7 @@ def test_a_drive_letter_makes_a_folder(good: Path, cli: Cli, argument: str) -> N
 @pytest.mark.parametrize(
     "argument", ["s3:x", "ftp://host.example/", "mailto:me", "mcp+ftp://host.example/mcp"]
 )
-def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
-    good: Path, cli: Cli, argument: str
-) -> None:
+def test_unknown_kind_of_source_is_refused_listing_known_kinds(good: Path, cli: Cli, argument: str) -> None:
     done = cli("list", argument)
     assert (done.code, done.raw) == (2, b"")
     assert f"`{argument}` is not a known kind of source" in done.err
@@ -72,13 +70,13 @@ def test_a_path_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, argument: st
         assert "hint: " in done.err
 
 
-def test_a_local_path_that_holds_a_host_name_is_a_folder(good: Path, cli: Cli) -> None:
+def test_local_path_starting_with_a_host_name_is_a_folder(good: Path, cli: Cli) -> None:
     write_skill(good / "github.com/acme", "inside")
     assert [skill["name"] for skill in cli("list", "github.com/acme", "--json").json] == ["inside"]
     assert "the folder `github.com/none` does not exist" in cli("list", "github.com/none").err
 
 
-def test_an_archive_is_served_like_the_folder_that_it_was_made_of(
+def test_archive_lists_the_same_skills_as_its_folder(
     good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SKILLWIRE_CACHE_DIR", str(good / "cache"))
@@ -91,7 +89,7 @@ def test_an_archive_is_served_like_the_folder_that_it_was_made_of(
     assert "the archive `none.tar.gz` does not exist" in cli("list", "none.tar.gz").err
 
 
-def test_a_folder_that_looks_like_another_kind_is_a_folder_when_it_exists(good: Path, cli: Cli) -> None:
+def test_existing_folder_wins_over_other_kinds_of_source(good: Path, cli: Cli) -> None:
     write_skill(good / "github:a" / "b", "inside")
     assert [skill["name"] for skill in cli("list", "github:a/b", "--json").json] == ["inside"]
 

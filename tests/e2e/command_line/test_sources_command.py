@@ -98,9 +98,7 @@ def test_a_token_in_an_address_is_never_written(config: Path, cli: Cli, login: s
     assert not config.exists()
 
 
-def test_a_token_that_is_missing_is_the_problem_of_its_source_alone(
-    config: Path, good: Path, cli: Cli
-) -> None:
+def test_missing_token_affects_only_its_own_source(config: Path, good: Path, cli: Cli) -> None:
     assert cli("sources", "add", "git+https://host.example/r.git", "--token-env", "NOT_SET").code == 0
     assert written(config)["sources"][0]["token-env"] == "NOT_SET"
     assert cli("sources", "add", "good").code == 0
@@ -159,7 +157,7 @@ def test_the_same_source_is_not_added_twice(config: Path, cli: Cli) -> None:
         ("limits = 3\n", "`limits` is not a table"),
     ],
 )
-def test_a_configuration_that_makes_no_sense_is_named_and_never_written_over(
+def test_invalid_configuration_is_reported_and_not_overwritten(
     config: Path, cli: Cli, text: str, reason: str
 ) -> None:
     config.parent.mkdir(parents=True)
@@ -182,7 +180,7 @@ def test_limits_of_the_configuration_hold_and_the_environment_wins(
     assert names(cli) == ["large", "refunds", "returns"]
 
 
-def test_a_skill_of_a_configured_source_can_be_shown_and_read(config: Path, cli: Cli) -> None:
+def test_skill_of_a_configured_source_is_shown_and_read(config: Path, cli: Cli) -> None:
     cli("sources", "add", "good", "--prefix", "acme")
     assert cli("show", "refunds", "--json").json["uri"] == "skill://acme/refunds/SKILL.md"
     assert cli("read", "refunds").code == 0

@@ -36,7 +36,7 @@ def test_visibility_prints_json_with_exactly_these_keys(here: Path, cli: Cli) ->
     assert list(done.json) == list(expected)
 
 
-def test_visibility_of_a_folder_is_decided_for_the_uri_that_it_is_served_under(
+def test_visibility_of_a_folder_uses_its_served_uri(
     here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = "./skills/acme/refunds"
@@ -50,7 +50,7 @@ def test_visibility_of_a_folder_is_decided_for_the_uri_that_it_is_served_under(
     assert done.err.startswith("error: `./skills/odd` is not in any source that is served\nhint: ")
 
 
-def test_visibility_is_kept_in_your_own_file_unless_you_name_another(
+def test_visibility_is_stored_in_the_user_configuration_by_default(
     here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(here / "mine"))
@@ -60,9 +60,7 @@ def test_visibility_is_kept_in_your_own_file_unless_you_name_another(
 
 
 @pytest.mark.parametrize("verb", ["visibility", "serve"])
-def test_a_corrupt_configuration_file_is_wrong_usage_and_stays_as_it_is(
-    good: Path, cli: Cli, verb: str
-) -> None:
+def test_corrupt_configuration_is_wrong_usage_and_left_unchanged(good: Path, cli: Cli, verb: str) -> None:
     (good / "config.toml").write_text("[visibility\n")
     way = (
         ["visibility", "refunds", "--from", "good", "--user", "off"]
@@ -102,7 +100,7 @@ def test_a_file_size_that_is_no_number_is_wrong_usage(
     assert done.err.startswith(f"error: `{variable}` is `{value}`, which is not a whole number above 0\n")
 
 
-def test_a_configuration_file_that_was_named_and_is_not_there_is_told(good: Path) -> None:
+def test_missing_named_configuration_file_is_reported(good: Path) -> None:
     done = subprocess.run(
         skillwire("serve", "good", *CONFIG),
         stdin=subprocess.DEVNULL,

@@ -76,7 +76,7 @@ def test_a_list_of_nothing_but_commas_names_no_source(good: Path, cli: Cli) -> N
 
 
 @pytest.mark.parametrize("verb", ["show", "read", "visibility"])
-def test_a_word_that_is_both_a_folder_and_a_name_is_wrong_usage(here: Path, cli: Cli, verb: str) -> None:
+def test_word_naming_both_folder_and_skill_is_wrong_usage(here: Path, cli: Cli, verb: str) -> None:
     write_skill(here, "refunds")
     done = cli(verb, "refunds", "--from", "skills")
     assert (done.code, done.raw) == (2, b"")
@@ -89,7 +89,7 @@ def test_a_word_that_is_both_a_folder_and_a_name_is_wrong_usage(here: Path, cli:
 
 
 @pytest.mark.parametrize("verb", ["show", "read", "visibility"])
-def test_a_name_that_two_skills_share_is_wrong_usage_and_lists_both(here: Path, cli: Cli, verb: str) -> None:
+def test_ambiguous_skill_name_is_wrong_usage_and_lists_both(here: Path, cli: Cli, verb: str) -> None:
     done = cli(verb, "twin", "--from", "skills")
     assert (done.code, done.raw) == (2, b"")
     assert "`twin` is the name of 2 skills" in done.err
@@ -109,7 +109,7 @@ def test_an_unknown_skill_suggests_the_closest_three_names(good: Path, cli: Cli,
     assert "zebra" not in done.err
 
 
-def test_an_unknown_skill_like_no_other_gets_a_hint_where_to_look(here: Path, cli: Cli) -> None:
+def test_unknown_skill_without_close_match_gets_a_hint(here: Path, cli: Cli) -> None:
     done = cli("show", "zzzz", "--from", "skills")
     assert done.code == 1
     assert "`skillwire list`" in done.err
@@ -126,13 +126,13 @@ def test_a_broken_skill_shows_its_problems(here: Path, cli: Cli, verb: str, way:
     assert "hint: write `name: broken`" in done.err
 
 
-def test_a_folder_of_skills_is_no_skill_and_the_hint_says_how_to_look_inside(good: Path, cli: Cli) -> None:
+def test_showing_a_folder_of_skills_suggests_list(good: Path, cli: Cli) -> None:
     done = cli("show", "./good")
     assert done.code == 1
     assert "`skillwire list ./good`" in done.err
 
 
-def test_a_place_to_look_that_is_not_there_is_wrong_usage_even_beside_a_folder(good: Path, cli: Cli) -> None:
+def test_missing_from_folder_is_wrong_usage_even_beside_a_match(good: Path, cli: Cli) -> None:
     write_skill(good, "here")
     done = cli("show", "here", "--from", "no-such-folder")
     assert done.code == 2

@@ -55,7 +55,7 @@ async def test_paths_are_shown_as_a_tree_with_descriptions(
 
 
 @pytest.mark.anyio
-async def test_programs_are_shown_one_by_one_and_a_stranger_is_told_as_such(
+async def test_tree_shows_one_client_and_reports_an_unknown_one(
     shop: Drive, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with program(shop, registration("other", skills("/a/skill.md"))):

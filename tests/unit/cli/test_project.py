@@ -54,7 +54,7 @@ def files(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_skills_ref_accepts_every_projection_and_rejects_what_it_was_made_of(team: Path, cli: Cli) -> None:
+def test_skills_ref_accepts_projections_but_not_their_sources(team: Path, cli: Cli) -> None:
     assert cli("project", "skills", "--out", "upload").code == 0
     documents = sorted((team / "upload").rglob("SKILL.md"))
     assert len(documents) == len(FIXTURES) + 2
@@ -143,7 +143,7 @@ def test_files_of_others_are_never_touched(team: Path, cli: Cli) -> None:
     assert (team / "elsewhere/plain/SKILL.md").read_text() == "mine\n"
 
 
-def test_a_skill_that_breaks_the_contract_stops_all_and_every_error_is_told(team: Path, cli: Cli) -> None:
+def test_contract_errors_are_all_reported_and_nothing_is_written(team: Path, cli: Cli) -> None:
     write_skill(team / "skills", "no-block")
     write_contract_skill(team / "skills", "long", compatibility="x" * 501)
     write(team / "skills/broken", {"SKILL.md": "no frontmatter"})
@@ -164,7 +164,7 @@ def test_a_projection_into_its_own_source_is_wrong_usage(team: Path, cli: Cli, o
     assert tree_stamps(team) == before
 
 
-def test_a_single_skill_is_projected_into_a_folder_of_its_name(team: Path, cli: Cli) -> None:
+def test_single_skill_is_projected_into_a_folder_named_after_it(team: Path, cli: Cli) -> None:
     assert cli("project", "skills/plain", "--out", "upload").code == 0
     assert list(files(team / "upload")) == ["plain/SKILL.md"]
     assert validate(team / "upload/plain") == []
@@ -196,7 +196,7 @@ def test_nothing_is_written_or_removed_behind_a_link(team: Path, cli: Cli, to: s
         assert cli("project", "skills", "--out", target, "--check").code == 1
 
 
-def test_what_is_behind_a_link_is_not_removed_when_its_skill_is_gone(team: Path, cli: Cli) -> None:
+def test_removing_a_skill_does_not_delete_behind_a_link(team: Path, cli: Cli) -> None:
     cli("project", "skills", "--out", "upload")
     shutil.rmtree(team / "skills/rich")
     (team / "upload/rich").rename(team / "mine")
@@ -205,7 +205,7 @@ def test_what_is_behind_a_link_is_not_removed_when_its_skill_is_gone(team: Path,
     assert (team / "mine/SKILL.md").is_file()
 
 
-def test_a_link_in_place_of_a_file_is_replaced_and_its_target_stays(team: Path, cli: Cli) -> None:
+def test_link_replacing_a_file_is_removed_without_touching_its_target(team: Path, cli: Cli) -> None:
     cli("project", "skills", "--out", "upload")
     script, source = team / "upload/deep/outer/scripts/run.sh", team / "skills/deep/outer/notes.md"
     script.unlink()
@@ -217,7 +217,7 @@ def test_a_link_in_place_of_a_file_is_replaced_and_its_target_stays(team: Path, 
     assert tree_stamps(team / "skills") == before
 
 
-def test_a_projection_that_was_ended_is_finished_by_the_next_one(
+def test_interrupted_projection_is_completed_by_the_next_run(
     team: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ended(*_: object) -> None:
@@ -245,7 +245,7 @@ def test_a_projection_that_was_ended_is_finished_by_the_next_one(
     assert cli("project", "skills", "--out", "upload", "--check").code == 0
 
 
-def test_a_file_of_somebody_else_is_told_with_the_right_verb(team: Path, cli: Cli) -> None:
+def test_foreign_file_error_names_the_project_command(team: Path, cli: Cli) -> None:
     write(team / "upload/plain", {"SKILL.md": "mine\n"})
     for _ in range(2):
         told = cli("project", "skills", "--out", "upload").err

@@ -63,7 +63,7 @@ def test_what_is_published_is_read_back_with_the_same_digests(
         assert fetched[entry.name].frontmatter == entry.frontmatter
 
 
-def test_a_skill_of_one_file_is_that_file_and_others_are_archives(good: Path, cli: Cli) -> None:
+def test_single_file_skills_are_documents_and_others_are_archives(good: Path, cli: Cli) -> None:
     write_skill(good / "good", "large", {"references/policy.md": "# Policy\n"})
     done = cli("publish", "good", "--out", "site")
     assert (done.code, done.raw) == (0, b"")
@@ -110,7 +110,7 @@ def test_a_changed_skill_changes_alone(good: Path, cli: Cli) -> None:
     assert done.json["removed"] == [before["refunds"].url]
 
 
-def test_at_no_moment_does_the_index_name_what_is_not_there(
+def test_index_never_names_missing_files_during_publishing(
     good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli("publish", "good", "--out", "site")
@@ -132,7 +132,7 @@ def test_at_no_moment_does_the_index_name_what_is_not_there(
     assert shown[-1] == ["added", "refunds"]
 
 
-def test_what_is_gone_is_removed_and_what_others_put_there_stays(good: Path, cli: Cli) -> None:
+def test_removed_skills_are_deleted_and_foreign_files_stay(good: Path, cli: Cli) -> None:
     write(
         good / "site",
         {
@@ -189,7 +189,7 @@ def test_a_damaged_list_of_files_is_told(good: Path, cli: Cli) -> None:
     assert (done.code, "is damaged" in done.err) == (2, True)
 
 
-def test_a_file_may_become_a_folder_and_the_other_way_round(good: Path, cli: Cli) -> None:
+def test_file_may_become_a_folder_and_vice_versa(good: Path, cli: Cli) -> None:
     write(good / "good/refunds", {"a": "file\n", "b/c": "in a folder\n"})
     cli("publish", "good", "--out", "site")
     shutil.rmtree(good / "good/refunds/b")
@@ -200,7 +200,7 @@ def test_a_file_may_become_a_folder_and_the_other_way_round(good: Path, cli: Cli
     assert (WELL_KNOWN / "refunds/b").read_text() == "file\n"
 
 
-def test_what_cannot_be_published_is_named_and_the_others_are_published(here: Path, cli: Cli) -> None:
+def test_unpublishable_skills_are_reported_and_others_are_published(here: Path, cli: Cli) -> None:
     done = cli("publish", "skills", "--out", "site", "--json")
     assert done.code == 1
     assert sorted(published()) == ["other", "refunds", "twin"]
@@ -244,7 +244,7 @@ def test_a_site_is_not_emptied_by_mistake(good: Path, cli: Cli) -> None:
     assert tree_stamps(good / "site") == before
 
 
-def test_a_source_that_cannot_be_looked_at_loses_nothing_on_the_site(
+def test_failing_source_leaves_the_site_unchanged(
     good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli("publish", "good", "--out", "site")
@@ -274,7 +274,7 @@ def test_out_must_be_said(good: Path, cli: Cli) -> None:
     assert cli("publish", "good").code == 2
 
 
-def test_a_skill_that_is_made_anew_for_each_read_cannot_be_published() -> None:
+def test_generated_skill_cannot_be_published() -> None:
     async def now() -> bytes:
         return skill_md("live")
 
@@ -283,7 +283,7 @@ def test_a_skill_that_is_made_anew_for_each_read_cannot_be_published() -> None:
     assert [(each.path, "generated" in each.message) for each in found.left_out] == [("live", True)]
 
 
-def test_a_skill_that_changes_while_it_is_read_is_left_out() -> None:
+def test_skill_changing_during_the_read_is_left_out() -> None:
     source = MemorySource([MemorySkill("a", {SKILL_FILE: skill_md("a"), "b.md": b"old"})])
 
     async def outcome() -> object:

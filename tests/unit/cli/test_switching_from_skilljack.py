@@ -78,7 +78,7 @@ def free_port() -> int:
     ],
     ids=str,
 )
-def test_the_set_of_skills_is_frozen_if_the_environment_says_so(
+def test_environment_variable_freezes_the_set_of_skills(
     version: str, env: dict[str, str], frozen: str, skills: Path
 ) -> None:
     with served("stdio", version, skills, env=env) as peer:
@@ -128,7 +128,7 @@ def test_the_list_of_skills_is_where_the_environment_says(
     ],
     ids=str,
 )
-def test_the_tools_that_load_skills_are_for_those_that_the_environment_says(
+def test_environment_variable_decides_which_clients_get_skill_tools(
     transport: str,
     version: str,
     env: dict[str, str],
@@ -165,7 +165,7 @@ def test_the_tools_that_load_skills_are_for_those_that_the_environment_says(
     ],
     ids=str,
 )
-def test_a_list_of_tools_that_depends_on_the_client_is_not_shared(
+def test_client_dependent_tool_list_is_not_cached_publicly(
     transport: str, options: list[str], scope: str, skills: Path
 ) -> None:
     nothing: Message = {}
@@ -223,7 +223,7 @@ def test_a_port_on_the_command_line_wins(skills: Path) -> None:
         ("SKILLJACK_HTTP_PORT", "-1", "unset it to serve over stdio"),
     ],
 )
-def test_a_value_that_means_nothing_is_reported_with_what_to_do(
+def test_invalid_environment_value_is_reported_with_a_hint(
     variable: str, value: str, told: str, skills: Path
 ) -> None:
     done = subprocess.run(
@@ -277,7 +277,7 @@ def test_a_list_in_the_description_of_no_tool_is_refused(skills: Path, cli: Cli)
         (["verify", "--http", "x"], ["verify", "--http", "x"]),
     ],
 )
-def test_http_takes_a_value_only_if_it_looks_like_an_address(given: list[str], read: list[str]) -> None:
+def test_http_option_takes_only_values_that_look_like_addresses(given: list[str], read: list[str]) -> None:
     assert with_http(given) == read
 
 
@@ -331,7 +331,7 @@ def test_a_page_of_github_is_the_repository(argument: str) -> None:
         ("./github.com/acme/skills", "folder"),
     ],
 )
-def test_what_only_resembles_a_page_of_github_is_what_it_was(argument: str, kind: str) -> None:
+def test_argument_resembling_a_github_page_keeps_its_kind(argument: str, kind: str) -> None:
     assert kind_of(argument).name == kind
 
 

@@ -51,7 +51,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "config.toml"
 
 
-def test_a_file_that_does_not_exist_decides_nothing_and_is_not_made_by_reading(path: Path) -> None:
+def test_reading_a_missing_file_gives_nothing_and_creates_nothing(path: Path) -> None:
     assert read_overrides(ConfigFile(path)) == {}
     assert not path.exists()
 
@@ -88,7 +88,7 @@ def test_comments_spacing_and_unknown_keys_are_kept(path: Path) -> None:
     assert path.read_text() == HAND_WRITTEN
 
 
-def test_unknown_keys_beside_a_decision_are_kept_when_it_changes_or_goes(path: Path) -> None:
+def test_changing_or_resetting_a_decision_keeps_unknown_keys(path: Path) -> None:
     path.write_text(HAND_WRITTEN)
     file = ConfigFile(path)
     decide(file, OTHER, {"assistant": True, "user": False})
@@ -140,9 +140,7 @@ def test_every_way_to_write_a_table_can_be_added_to(path: Path, text: str) -> No
     ],
     ids=str,
 )
-def test_a_file_that_cannot_be_understood_is_named_and_never_written_over(
-    path: Path, content: bytes, reason: str
-) -> None:
+def test_invalid_file_is_reported_and_not_overwritten(path: Path, content: bytes, reason: str) -> None:
     path.write_bytes(content)
     tries: list[Callable[[], object]] = [
         lambda: read_overrides(ConfigFile(path)),
@@ -157,22 +155,20 @@ def test_a_file_that_cannot_be_understood_is_named_and_never_written_over(
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_folder_in_its_place_is_an_error_that_says_so(path: Path) -> None:
+def test_folder_in_place_of_the_file_is_reported(path: Path) -> None:
     path.mkdir()
     with pytest.raises(UsageError, match="Is a directory"):
         read_overrides(ConfigFile(path))
 
 
-def test_a_place_that_cannot_be_written_is_an_error_that_says_so(path: Path) -> None:
+def test_unwritable_path_is_reported(path: Path) -> None:
     path.write_text("")
     with pytest.raises(UsageError, match="cannot write the configuration file") as caught:
         decide(ConfigFile(path / "config.toml"), URI, {"user": False})
     assert "`--config FILE`" in caught.value.hint
 
 
-def test_a_failure_while_writing_leaves_the_old_file_and_no_other(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_write_leaves_only_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -194,7 +190,7 @@ def test_a_reader_never_sees_half_a_file(path: Path) -> None:
         writing.result()
 
 
-def test_a_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path) -> None:
+def test_writing_keeps_permissions_and_symbolic_links(path: Path) -> None:
     dotfiles = path.parent / "dotfiles"
     dotfiles.mkdir()
     real = dotfiles / "skillwire.toml"
@@ -329,7 +325,7 @@ def test_a_decision_changes_nothing_else_however_the_file_is_written(
     assert decided == {uri: entry for uri, entry in expected.items() if entry}
 
 
-def test_a_decision_beside_dotted_keys_leaves_the_other_settings_where_they_are(path: Path) -> None:
+def test_decision_beside_dotted_keys_leaves_other_settings_in_place(path: Path) -> None:
     others = "static = true\nallowed-origins = ['https://a.example']\n"
     path.write_text(f'visibility."{OTHER}".user = true\n{others}')
     decide(ConfigFile(path), URI, {"assistant": False})
@@ -338,7 +334,7 @@ def test_a_decision_beside_dotted_keys_leaves_the_other_settings_where_they_are(
     )
 
 
-def test_a_decision_in_two_dotted_lines_can_be_changed_and_reset(path: Path) -> None:
+def test_decision_under_dotted_keys_can_be_changed_and_reset(path: Path) -> None:
     sources = "[[sources]]\nsource = '/a'\n[[sources]]\nsource = '/b'\n[sources.extra]\nz = 1\n"
     path.write_text(f'{sources}[visibility]\n"{URI}".user = false\n')
     file = ConfigFile(path)

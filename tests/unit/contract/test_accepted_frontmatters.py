@@ -387,7 +387,7 @@ def test_null_in_an_optional_field_of_the_block_is_refused(field: str) -> None:
     assert problem.field == f"{BLOCK_KEY}.{field}"
 
 
-def test_a_title_may_be_null_and_a_mime_type_may_not() -> None:
+def test_title_may_be_null_but_mime_type_may_not() -> None:
     reference = {"path": "references/policy.md", "title": None, "mime_type": None}
     raw = frontmatter("refunds", block(references={"policy": reference}, capabilities=[DOCUMENT, POLICY]))
     (problem,) = errors(check(raw).problems)
@@ -421,7 +421,7 @@ def test_a_theme_of_any_type_is_refused_without_a_crash(theme: Any) -> None:
 
 @pytest.mark.parametrize("other", ["Orders", "or ders", "or--ders", "3d"])
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_dependency_with_a_bad_id_is_an_error_whoever_has_it(other: str, *, exists: bool) -> None:
+def test_dependency_with_a_bad_id_is_always_an_error(other: str, *, exists: bool) -> None:
     skills = {"refunds": [other], **({other: []} if exists else {})}
     found = errors(repository(**skills).problems)
     assert [problem.rule for problem in found if problem.path == "refunds/SKILL.md"] == [

@@ -110,7 +110,7 @@ async def test_a_new_skill_has_its_addresses_at_once() -> None:
         assert "resource://skills/shop/document" in await at.addresses()
 
 
-async def test_a_strict_server_keeps_the_last_good_registry_until_all_is_mended() -> None:
+async def test_strict_server_keeps_last_good_registry_until_errors_are_fixed() -> None:
     async with stage() as at:
         before = await at.addresses()
         at.source.put(skill("orders", block("orders", version=2.0)))
@@ -126,7 +126,7 @@ async def test_a_strict_server_keeps_the_last_good_registry_until_all_is_mended(
 
 
 @pytest.mark.parametrize("tolerant", [False, True])
-async def test_a_live_skill_is_no_part_of_the_repository_and_holds_up_nothing(*, tolerant: bool) -> None:
+async def test_live_skill_without_the_block_does_not_block_reload(*, tolerant: bool) -> None:
     async def now() -> bytes:
         return b"---\nname: live\ndescription: A program that is connected.\n---\n"
 
@@ -139,7 +139,7 @@ async def test_a_live_skill_is_no_part_of_the_repository_and_holds_up_nothing(*,
         assert PROBLEMS not in await at.addresses()
 
 
-async def test_a_tolerant_server_keeps_only_the_broken_skill_as_it_was() -> None:
+async def test_tolerant_server_keeps_the_old_version_of_broken_skills() -> None:
     async with stage(tolerant=True) as at:
         at.source.put(skill("orders", block("orders", version=2.0)))
         at.source.put(skill("refunds", refunds(version="1.5.0")))

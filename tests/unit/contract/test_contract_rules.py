@@ -98,12 +98,12 @@ def text(example: str) -> SkillBody:
     )
 
 
-def test_every_rule_of_the_contract_has_its_entry_and_its_severity() -> None:
+def test_every_contract_rule_has_an_entry_and_a_severity() -> None:
     assert sorted(ENTRIES) == sorted(rule.value for rule in RULES)
     assert set(SEVERITIES) == set(RULES)
 
 
-def test_every_rule_of_the_contract_has_one_wrong_and_one_right_example() -> None:
+def test_every_contract_rule_has_one_wrong_and_one_right_example() -> None:
     for kind in ("wrong", "right"):
         assert [each.values[0] for each in examples(kind)] == RULES
 
@@ -114,9 +114,7 @@ def test_an_entry_tells_the_severity_of_its_rule(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize(("rule", "example"), examples("wrong"))
-def test_a_wrong_example_breaks_its_rule_and_is_told_with_path_field_and_hint(
-    rule: Rule, example: str
-) -> None:
+def test_wrong_example_breaks_its_rule_with_a_complete_message(rule: Rule, example: str) -> None:
     problems = judged(rule, example)
     assert rule in {problem.rule for problem in problems}
     for problem in problems:
@@ -132,5 +130,5 @@ def test_a_right_example_breaks_no_rule_at_all(rule: Rule, example: str) -> None
     assert judged(rule, example) == []
 
 
-def test_every_rule_of_the_contract_is_explained_where_the_contract_is() -> None:
+def test_contract_page_links_to_the_contract_rules() -> None:
     assert "contract-rules.md" in text_of(Path(DOCS / "contract.md"))

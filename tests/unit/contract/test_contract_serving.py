@@ -222,7 +222,7 @@ async def test_without_the_contract_none_of_this_is_there(team: Path) -> None:
         assert "skill_id" not in ((await client.call_tool("load-skill", {"name": "refunds"})).meta or {})
 
 
-async def test_a_tolerant_server_leaves_out_what_is_broken_and_shows_it(team: Path) -> None:
+async def test_tolerant_server_leaves_out_and_reports_broken_skills(team: Path) -> None:
     write_contract_skill(team, "broken", block("broken", version=1.0))
     write_skill(team, "plain")
     async with serving(team, tolerant=True) as (client, _):

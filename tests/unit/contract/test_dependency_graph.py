@@ -27,7 +27,7 @@ def test_everything_comes_after_what_it_needs_and_else_by_name() -> None:
     assert DIAMOND.dependents["customers"] == ("orders", "refunds")
 
 
-def test_a_cycle_is_shown_from_its_first_member_round_to_it() -> None:
+def test_cycle_starts_and_ends_with_its_first_member() -> None:
     assert KNOT.cycles == (("a", "b", "c", "a"),)
     assert KNOT.order == ("d",)
     assert KNOT.closure("e") == ("d", "a", "b", "c")
@@ -81,7 +81,7 @@ def test_the_tree_shows_what_each_needs_below_it() -> None:
     ]
 
 
-def test_the_tree_ends_where_a_cycle_begins_and_marks_what_nobody_knows() -> None:
+def test_tree_stops_at_cycles_and_marks_unknown_skills() -> None:
     assert list(as_tree(KNOT)) == [
         "e",
         "└── a",
@@ -130,7 +130,7 @@ def test_mermaid_and_dot_are_pictures_of_the_same() -> None:
     ]
 
 
-def test_a_cycle_is_an_error_of_all_its_members_and_is_printed() -> None:
+def test_cycle_is_an_error_of_all_its_members() -> None:
     found = errors(repository(a=["b"], b=["a"], c=["a"]).problems)
     assert [(problem.path, problem.rule) for problem in found] == [
         ("a/SKILL.md", Rule.CONTRACT_DEPENDENCY_CYCLE),
@@ -139,7 +139,7 @@ def test_a_cycle_is_an_error_of_all_its_members_and_is_printed() -> None:
     assert all("`a → b → a`" in problem.message for problem in found)
 
 
-def test_an_unknown_dependency_is_told_at_its_place_in_the_list() -> None:
+def test_unknown_dependency_is_reported_with_its_list_index() -> None:
     (problem,) = errors(repository(a=["b", "nobody"], b=[]).problems)
     assert (problem.rule, problem.field) == (Rule.CONTRACT_DEPENDENCY_UNKNOWN, f"{BLOCK_KEY}.depends_on[1]")
 

@@ -95,7 +95,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
-def test_a_fault_with_one_right_answer_is_mended_and_comments_and_order_stay(before: str, after: str) -> None:
+def test_fix_keeps_comments_and_order(before: str, after: str) -> None:
     assert mended(before) == after
     assert mended(after) == after
 

@@ -88,7 +88,7 @@ def test_one_group_of_errors_names_every_field() -> None:
     assert all(isinstance(error, FieldError) and error.field in str(error) for error in group.exceptions)
 
 
-def test_a_group_can_be_split_by_whoever_handles_some_of_it() -> None:
+def test_error_group_can_be_split_by_field() -> None:
     with pytest.raises(ContractError) as raised:
         validate_skill_frontmatter({BLOCK_KEY: {}}, "refunds")
     ours, rest = raised.value.split(lambda error: isinstance(error, FieldError) and error.field == "name")
@@ -209,7 +209,7 @@ def test_scalar_metadata_becomes_text_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize("field", CLAUDE_FIELDS)
-def test_a_claude_code_field_of_the_wrong_type_is_a_warning(field: str) -> None:
+def test_claude_code_field_of_wrong_type_is_a_warning(field: str) -> None:
     assert warned({**frontmatter(), field: 7.5}) == {field: Rule.CONTRACT_FIELD_TYPE}
 
 
@@ -288,7 +288,7 @@ def test_icons_are_as_in_mcp(icons: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 1e20])
-def test_a_number_that_would_lose_digits_is_refused_wherever_it_stands(number: float) -> None:
+def test_number_that_would_lose_digits_is_refused_at_any_depth(number: float) -> None:
     found = refused(frontmatter("refunds", block(own={"a": [1, number]}, other=number)))
     assert found == {
         f"{BLOCK_KEY}.own.a[1]": Rule.CONTRACT_NUMBER_SIZE,
@@ -317,7 +317,7 @@ def test_aliases_are_unique_in_the_whole_skill() -> None:
 
 
 @given(raw=sound_frontmatters())
-def test_what_has_no_hard_error_is_typed_and_nothing_is_rewritten(raw: dict[str, Any]) -> None:
+def test_valid_frontmatter_is_typed_and_left_unchanged(raw: dict[str, Any]) -> None:
     before = deepcopy(raw)
     found = validate_skill_frontmatter(raw, raw["name"])
     assert isinstance(found, SkillFrontmatter)
@@ -326,7 +326,7 @@ def test_what_has_no_hard_error_is_typed_and_nothing_is_rewritten(raw: dict[str,
 
 
 @given(raw=any_frontmatters())
-def test_what_has_a_hard_error_is_reported_with_path_and_field(raw: dict[str, Any]) -> None:
+def test_every_problem_has_path_field_and_hint(raw: dict[str, Any]) -> None:
     before = deepcopy(raw)
     checked = check(raw, path="refunds/SKILL.md")
     assert raw == before

@@ -65,7 +65,7 @@ def test_the_line_of_the_file_is_told() -> None:
     ]
 
 
-def test_a_reference_to_a_folder_of_the_skill_is_fine_and_covers_its_files() -> None:
+def test_reference_to_a_folder_covers_its_files() -> None:
     body = "Everything in [references](references) matters, `scripts/` and helpers/, too."
     assert judged(body) == []
 
@@ -90,7 +90,7 @@ def test_licences_and_nested_skills_are_not_unreferenced() -> None:
         "then execute `./scripts/go.sh`",
     ],
 )
-def test_a_script_that_is_run_by_its_name_must_be_executable(body: str) -> None:
+def test_script_run_by_name_must_be_executable(body: str) -> None:
     files = frozenset({"SKILL.md", "scripts/go.sh"})
     assert [rule for rule, _ in judged(body, files=files, executable=frozenset())] == [
         Rule.CONTRACT_SCRIPT_MODE

@@ -34,9 +34,7 @@ def uploads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(raw=sound_frontmatters())
-def test_what_has_no_hard_error_projects_and_skills_ref_accepts_it(
-    raw: dict[str, Any], uploads: Path
-) -> None:
+def test_valid_skill_projects_and_skills_ref_accepts_it(raw: dict[str, Any], uploads: Path) -> None:
     source = skill_md(raw)
     assert fields(source) == raw
     assert check(
@@ -147,7 +145,7 @@ def test_what_a_projection_loses_is_told_as_warnings() -> None:
     assert {each.rule for each in found} == {Rule.CONTRACT_PROJECTION_DROPPED}
 
 
-def test_a_compatibility_that_uploaders_refuse_is_an_error_of_the_projection() -> None:
+def test_overlong_compatibility_is_a_projection_error() -> None:
     raw = frontmatter(compatibility="x" * 501)
     assert check(raw).frontmatter is not None
     (found,) = projection_problems(raw, BLOCK_KEY, "refunds/SKILL.md")

@@ -40,7 +40,7 @@ def test_sarif_names_rules_levels_places_and_hints() -> None:
     assert "region" not in second["locations"][0]["physicalLocation"]
 
 
-def test_github_gets_one_line_for_each_problem_with_its_signs_escaped() -> None:
+def test_github_annotations_are_one_escaped_line_per_problem() -> None:
     assert list(github(PROBLEMS)) == [
         (
             "::error file=a b/SKILL.md,line=4,title=contract-version-type::"

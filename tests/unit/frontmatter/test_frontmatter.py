@@ -66,7 +66,7 @@ def test_dashes_inside_a_value_do_not_close(inside: bytes) -> None:
 
 
 @pytest.mark.rule("S7")
-def test_the_line_break_before_the_closing_fence_belongs_to_the_last_value() -> None:
+def test_line_break_before_closing_fence_belongs_to_last_value() -> None:
     found = document(b"---\nname: a\ndescription: |\n  b\n---\n").frontmatter
     assert found == {"name": "a", "description": "b\n"}
 
@@ -99,7 +99,7 @@ def test_the_line_break_before_the_closing_fence_belongs_to_the_last_value() -> 
         (b"---\n" + b"#" * LIMIT + b"\n---\n", Rule.FRONTMATTER_SIZE, 1),
     ],
 )
-def test_a_file_without_a_usable_frontmatter_says_why_and_what_to_do(
+def test_unusable_frontmatter_is_an_error_with_rule_line_and_hint(
     content: bytes, rule: Rule, line: int
 ) -> None:
     problem = only_problem(content)
@@ -110,13 +110,13 @@ def test_a_file_without_a_usable_frontmatter_says_why_and_what_to_do(
     assert not document(content).is_servable
 
 
-def test_a_frontmatter_may_have_just_as_many_bytes_as_the_limit() -> None:
+def test_frontmatter_size_limit_is_inclusive() -> None:
     filled = FIELDS + b"#" * (LIMIT - len(FIELDS) - 1) + b"\n"
     assert document(b"--- \n" + filled + b"---\n").frontmatter == READ
     assert only_problem(b"--- \n#" + filled + b"---\n").rule is Rule.FRONTMATTER_SIZE
 
 
-def test_a_frontmatter_that_begins_late_is_told_from_one_that_is_not_there() -> None:
+def test_late_frontmatter_and_missing_frontmatter_get_different_hints() -> None:
     assert "before the first `---`" in only_problem(b"\n\n---\n" + FIELDS + b"---\n").hint
     assert "start the file" in only_problem(b"# Title\n").hint
 
@@ -133,7 +133,7 @@ def test_a_frontmatter_that_begins_late_is_told_from_one_that_is_not_there() -> 
     ],
     ids=["NUL", "a stray byte", "half a character", "a surrogate", "far away", "across the chunks"],
 )
-def test_a_body_that_is_not_text_is_a_warning_and_the_skill_is_served(body: bytes, line: int) -> None:
+def test_body_that_is_not_text_is_only_a_warning(body: bytes, line: int) -> None:
     read = document(b"---\n" + FIELDS + b"---\n" + body)
     (problem,) = read.problems
     assert (problem.rule, problem.severity, problem.line) == (Rule.BODY_ENCODING, Severity.WARNING, line)
@@ -162,7 +162,7 @@ SHAPES = st.lists(
 
 
 @given(st.one_of(st.binary(), SHAPES, SHAPES.map(lambda inside: b"---\n" + inside + b"\n---\n")))
-def test_no_bytes_make_reading_raise_and_a_broken_file_always_has_an_error(content: bytes) -> None:
+def test_reading_never_raises_and_unservable_files_have_an_error(content: bytes) -> None:
     read = document(content)
     if not read.is_servable:
         assert any(problem.severity is Severity.ERROR for problem in read.problems)

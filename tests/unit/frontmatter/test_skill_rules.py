@@ -105,7 +105,7 @@ def test_what_the_extension_cannot_carry_is_an_error(
         ([DESCRIPTION, "allowed-tools: {Read: true}"], Rule.ALLOWED_TOOLS_FORMAT),
     ],
 )
-def test_every_other_fault_is_a_warning_and_the_skill_is_served(lines: list[str], rule: Rule) -> None:
+def test_other_faults_are_warnings_and_the_skill_is_served(lines: list[str], rule: Rule) -> None:
     problem = only_problem(NAME, *lines)
     assert (problem.rule, problem.severity) == (rule, Severity.WARNING)
     assert problem.field
@@ -181,7 +181,7 @@ def test_a_name_that_differs_from_its_folder_is_a_warning(folder: str, hint: str
     assert problem.hint == hint
 
 
-def test_a_skill_without_a_folder_has_no_folder_to_differ_from() -> None:
+def test_skill_without_a_folder_gets_no_name_warning() -> None:
     assert document(NAME, DESCRIPTION, folder=None).problems == ()
 
 

@@ -42,7 +42,7 @@ def test_a_known_quirk_of_skills_ref_is_still_one(fields: str, verdicts: Validat
     assert complaints
 
 
-def test_skills_ref_refuses_a_byte_order_mark_and_we_do_not(verdicts: Validate) -> None:
+def test_only_skills_ref_refuses_a_byte_order_mark(verdicts: Validate) -> None:
     content, complaints = verdicts("a", "\ufeff---\nname: a\ndescription: b\n---\n")
     assert content
     assert complaints

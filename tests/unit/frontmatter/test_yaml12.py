@@ -160,7 +160,7 @@ def test_hash_inside_a_value_is_text() -> None:
     assert read(text) == {"a": ["#b", "c,#d", "e-#f"], "g": "1#\n-#\n", "h": "x-#y"}
 
 
-def test_a_problem_names_the_line_of_the_file_with_crlf_too() -> None:
+def test_problem_line_is_right_with_crlf_line_endings() -> None:
     assert refusal("a: b\r\n\r\nc: &d e\r\n").line == 4
 
 
@@ -178,7 +178,7 @@ MAPPINGS = st.dictionaries(st.text(max_size=20), JSON, min_size=1, max_size=5)
 
 @pytest.mark.rule("S7")
 @given(MAPPINGS)
-def test_any_json_mapping_written_as_yaml_reads_back_as_it_was(mapping: dict[str, Json]) -> None:
+def test_json_mapping_written_as_yaml_reads_back_unchanged(mapping: dict[str, Json]) -> None:
     fields = "".join(f"{written(key)}: {written(value)}\n" for key, value in mapping.items())
     assert exact(read(fields)) == exact(mapping)
     assert exact(read(written(mapping) + "\n")) == exact(mapping)

@@ -28,7 +28,7 @@ def test_npm_yaml_reads_every_known_trap_as_we_do(text: str, npm: NpmYaml) -> No
     assert_agreement(text, npm)
 
 
-def test_npm_yaml_reads_every_skill_that_the_tests_serve_as_we_do(served_tree: Path, npm: NpmYaml) -> None:
+def test_npm_yaml_agrees_on_every_served_test_skill(served_tree: Path, npm: NpmYaml) -> None:
     examples = ROOT / "examples/skills"
     documents = [*served_tree.rglob("SKILL.md"), *examples.rglob("SKILL.md")]
     assert len(documents) > 10

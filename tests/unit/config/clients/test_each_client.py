@@ -363,7 +363,7 @@ def test_what_is_shown_is_what_is_run(machine: Machine) -> None:
     assert acme.declared.spelled == " ".join(acme.target.command) == "rm -rf 0 true"
 
 
-def test_variables_of_a_file_are_told_and_stay_in_the_project(machine: Machine) -> None:
+def test_env_file_is_shown_and_must_be_inside_the_project(machine: Machine) -> None:
     secrets = machine.own("secrets.env", "A=1\n")
     machine.shared(".env", "A=1\n")
     inside = {"command": "x", "envFile": "${workspaceFolder}/.env"}

@@ -14,7 +14,7 @@ OTHER = {"command": "another-server"}
 
 
 @pytest.mark.rule("H28")
-def test_a_project_never_takes_the_label_of_a_persons_own_server(machine: Machine) -> None:
+def test_project_server_cannot_take_the_label_of_own_server(machine: Machine) -> None:
     machine.own(".cursor/mcp.json", {"mcpServers": {"acme": PROGRAM}})
     machine.shared(".mcp.json", {"mcpServers": {"acme": OTHER}})
     known = machine.known()
@@ -156,7 +156,7 @@ def test_a_target_shows_no_secret() -> None:
     assert Target("a", command=("/usr/bin/server",)).place == "server"
 
 
-def test_what_is_said_of_a_server_holds_no_secret_of_its_target() -> None:
+def test_secrets_of_a_target_are_removed_from_messages() -> None:
     target = Target(
         "a",
         command=("server", "--token", "first-s3cret", "--key=second-s3cret"),
@@ -171,7 +171,7 @@ def test_what_is_said_of_a_server_holds_no_secret_of_its_target() -> None:
 
 
 @pytest.mark.rule("H28")
-def test_an_identity_changes_with_the_program_and_not_with_its_secrets(machine: Machine) -> None:
+def test_identity_depends_on_the_program_and_not_on_secrets(machine: Machine) -> None:
     one = Target("a", command=("python", "x.py"), cwd=machine.home)
     assert one.identity == Target("b", command=("python", "x.py"), cwd=machine.home, env={"K": "s"}).identity
     others = [

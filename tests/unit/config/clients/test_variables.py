@@ -105,6 +105,6 @@ def test_what_is_no_json_is_none_with_comments_either(text: str) -> None:
         parse_jsonc(text)
 
 
-def test_a_place_in_a_file_is_told_as_it_is_there() -> None:
+def test_jsonc_error_reports_the_original_line_and_column() -> None:
     with pytest.raises(ValueError, match="line 3 column 2"):
         parse_jsonc("// one\n/* two */ {\n x: 1}")
