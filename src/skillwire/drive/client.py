@@ -205,6 +205,9 @@ class DriveClient:
                 raise UsageError(f"`expose({path!r}, options)` has no resolver", hint=hint)
             self._exposed_paths.put(path, content, resolver)
             return None
+        if content is not None:  # without this check, a function given here would be dropped
+            hint = "pass text, or `Options(…)` and a function, or use `@client.expose(path, description=…)`"
+            raise UsageError(f"`expose({path!r}, …)` cannot use a {type(content).__name__}", hint=hint)
 
         def decorate(function: _R) -> _R:
             self._exposed_paths.put(path, options, function)

@@ -71,7 +71,7 @@ def test_a_tool_keeps_its_name_description_and_closed_schema() -> None:
     assert [tool.params_json_schema for tool in theirs] == [tool.parameters for tool in ours]
 
 
-async def test_the_runner_offers_the_tools_and_calls_them_with_what_the_model_wrote() -> None:
+async def test_runner_offers_tools_and_passes_the_arguments_of_the_model() -> None:
     recorded = RecordedTools()
     model = ScriptedModel(
         ("read_skill", '{"name": "refunds"}'),
@@ -98,7 +98,7 @@ async def test_the_runner_offers_the_tools_and_calls_them_with_what_the_model_wr
         ('{"name": "refunds", "other": 1}', "has no parameter `other`"),
     ],
 )
-async def test_what_does_not_fit_is_told_to_the_model_and_the_run_goes_on(arguments: str, told: str) -> None:
+async def test_model_sees_bad_argument_errors_and_the_run_continues(arguments: str, told: str) -> None:
     recorded = RecordedTools()
     model = ScriptedModel(("read_skill", arguments), ("read_skill", '{"name": "refunds"}'))
     heard = await run(model, openai_tools(recorded.tools()))
@@ -106,14 +106,14 @@ async def test_what_does_not_fit_is_told_to_the_model_and_the_run_goes_on(argume
     assert recorded.calls == [("read_skill", {"name": "refunds"})]
 
 
-async def test_arguments_nested_without_end_are_told_to_the_model_too() -> None:
+async def test_deeply_nested_arguments_are_reported_as_invalid_json() -> None:
     written = "[" * 100_000  # the runner itself does not survive these
     context = ToolContext(None, tool_name="read_skill", tool_call_id="1", tool_arguments=written)
     tool = openai_tools(RecordedTools().tools())[0]
     assert "are not JSON" in await tool.on_invoke_tool(context, written)
 
 
-async def test_a_refusal_is_told_to_the_model_and_the_run_goes_on() -> None:
+async def test_model_sees_the_refusal_and_the_run_continues() -> None:
     recorded = RecordedTools()
     model = ScriptedModel(("refuse", '{"name": "refunds"}'), ("read_skill", '{"name": "refunds"}'))
     heard = await run(model, openai_tools(recorded.tools()))
@@ -121,7 +121,7 @@ async def test_a_refusal_is_told_to_the_model_and_the_run_goes_on() -> None:
     assert heard[1].startswith("read_skill says")
 
 
-async def test_an_agent_loads_a_skill_of_a_session_and_reads_a_file_of_it(tmp_path: Path) -> None:
+async def test_agent_loads_a_skill_and_reads_its_file(tmp_path: Path) -> None:
     write_skill(tmp_path, "refunds", {"references/policy.md": "30 days, no questions.\n"})
     async with Host(folders={"mine": tmp_path}) as host:
         await host.discover()

@@ -52,14 +52,14 @@ async def test_a_tool_keeps_its_name_description_and_closed_schema() -> None:
     ]
 
 
-async def test_the_model_that_calls_every_tool_can_call_ours_by_their_schemas() -> None:
+async def test_generated_arguments_fit_the_schema_of_every_tool() -> None:
     recorded = RecordedTools()
     working = [tool for tool in recorded.tools() if tool.name != "refuse"]
     await Agent(TestModel(), tools=pydantic_ai_tools(working)).run("Hello.")
     assert {name for name, _ in recorded.calls} == {"read_skill", "read_file", "list_skills"}
 
 
-async def test_the_agent_calls_the_tools_with_what_the_model_wrote() -> None:
+async def test_agent_passes_the_arguments_of_the_model_to_tools() -> None:
     recorded = RecordedTools()
     answer = scripted(
         ("read_skill", {"name": "refunds"}),
@@ -83,7 +83,7 @@ async def test_the_agent_calls_the_tools_with_what_the_model_wrote() -> None:
         ({"name": "refunds", "other": 1}, "has no parameter `other`"),
     ],
 )
-async def test_what_does_not_fit_is_told_to_the_model_and_the_run_goes_on(
+async def test_model_sees_bad_argument_errors_and_the_run_continues(
     arguments: dict[str, Any], told: str
 ) -> None:
     recorded = RecordedTools()
@@ -93,7 +93,7 @@ async def test_what_does_not_fit_is_told_to_the_model_and_the_run_goes_on(
     assert recorded.calls == [("read_skill", {"name": "refunds"})]
 
 
-async def test_refusals_are_told_to_the_model_and_however_many_there_are_the_run_goes_on() -> None:
+async def test_model_sees_repeated_refusals_and_the_run_continues() -> None:
     recorded = RecordedTools()
     answer = scripted(*[("refuse", {"name": "refunds"})] * 4, ("read_skill", {"name": "refunds"}))
     heard = await run(answer, pydantic_ai_tools(recorded.tools()))
@@ -101,7 +101,7 @@ async def test_refusals_are_told_to_the_model_and_however_many_there_are_the_run
     assert heard[4].startswith("read_skill says")
 
 
-async def test_an_agent_loads_a_skill_of_a_session_and_reads_a_file_of_it(tmp_path: Path) -> None:
+async def test_agent_loads_a_skill_and_reads_its_file(tmp_path: Path) -> None:
     write_skill(tmp_path, "refunds", {"references/policy.md": "30 days, no questions.\n"})
     async with Host(folders={"mine": tmp_path}) as host:
         await host.discover()

@@ -28,7 +28,7 @@ def tool(**schema: Json) -> AgentTool:
     return AgentTool("read", "Reads.", SCHEMA | schema, echo)
 
 
-async def test_what_fits_the_schema_is_called() -> None:
+async def test_arguments_that_fit_the_schema_reach_the_call() -> None:
     assert await tool().invoke(GOOD) == "name=refunds lines=3 raw=True"
 
 
@@ -46,7 +46,7 @@ async def test_what_fits_the_schema_is_called() -> None:
         (GOOD | {"na\x1bme": "x"}, r"no parameter `na\x1bme`"),
     ],
 )
-async def test_what_does_not_fit_is_refused_with_what_to_write(arguments: Any, told: str) -> None:
+async def test_bad_arguments_are_refused_with_an_explanation(arguments: Any, told: str) -> None:
     with pytest.raises(BadParamsError) as caught:
         await tool().invoke(arguments)
     assert told in str(caught.value)
@@ -62,6 +62,6 @@ async def test_what_does_not_fit_is_refused_with_what_to_write(arguments: Any, t
         {"properties": {"name": "text"}, "required": ["name"]},
     ],
 )
-def test_a_schema_that_is_open_or_leaves_something_optional_is_no_tool(schema: Any) -> None:
+def test_open_or_optional_schema_is_rejected(schema: Any) -> None:
     with pytest.raises(InvalidValueError):
         tool(**schema)

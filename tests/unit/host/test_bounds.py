@@ -25,7 +25,7 @@ async def listed(*pages: dict[str, Any]) -> tuple[Listing, ScriptedServer]:
 
 
 @pytest.mark.rule("H2")
-async def test_bad_entries_count_like_good_ones_and_a_full_list_is_complete() -> None:
+async def test_bad_entries_count_towards_the_entry_limit() -> None:
     full, _ = await listed({"skills": [7] * MAX_ENTRIES})
     assert full.complete is True
     assert (len(full.findings.kept), full.findings.more) == (MAX_FINDINGS, MAX_ENTRIES - MAX_FINDINGS)
@@ -38,7 +38,7 @@ async def test_bad_entries_count_like_good_ones_and_a_full_list_is_complete() ->
 
 
 @pytest.mark.rule("H2")
-async def test_a_list_of_exactly_as_many_good_entries_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_with_exactly_the_maximum_entries_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.host.dialects.client.MAX_ENTRIES", 2)
     entries = [entry_of(name, files_of(name)) for name in ("a", "b", "c")]
     full, _ = await listed({"skills": entries[:2]})
@@ -48,7 +48,7 @@ async def test_a_list_of_exactly_as_many_good_entries_is_complete(monkeypatch: p
 
 
 @pytest.mark.rule("H2", "H25")
-async def test_a_list_ends_when_it_has_brought_too_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_listing_stops_after_too_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.host.dialects.client.MAX_LIST", 5_000)
     first, junk = entry_of("a", files_of("a")), {"junk": [["x" * 1_000] * 9]}
     listing, script = await listed({"skills": [first, junk], "nextCursor": "1"}, {"skills": [first]})
@@ -59,7 +59,7 @@ async def test_a_list_ends_when_it_has_brought_too_many_bytes(monkeypatch: pytes
 
 
 @pytest.mark.rule("H5", "H25")
-async def test_an_entry_with_a_frontmatter_without_end_is_declined_alone() -> None:
+async def test_only_the_entry_with_oversized_frontmatter_is_dropped() -> None:
     fat, good = entry_of("fat", files_of("fat")), entry_of("good", files_of("good"))
     fields: list[dict[str, Any]] = [{"a": "x" * 300_000}, {"x" * 300_000: 1}, {"a": [[]] * 40_000}]
     for more in fields:
@@ -70,12 +70,12 @@ async def test_an_entry_with_a_frontmatter_without_end_is_declined_alone() -> No
         ]
 
 
-async def test_a_cursor_of_unreasonable_length_ends_the_list() -> None:
+async def test_overlong_cursor_ends_the_listing() -> None:
     listing, script = await listed({"skills": [], "nextCursor": "9" * 100_000})
     assert (listing.complete, len(script.asked)) == (False, 1)
 
 
-async def test_of_very_many_findings_the_first_are_kept_and_the_others_counted() -> None:
+async def test_excess_findings_are_counted_but_not_kept() -> None:
     script = ScriptedServer(pages=[{"skills": [7] * 5000}])
     async with Client(script.server()) as client:
         report = await verify_server(SkillsClient(client))
@@ -86,7 +86,7 @@ async def test_of_very_many_findings_the_first_are_kept_and_the_others_counted()
     assert report.outcome() is Outcome.NONCONFORMANT
 
 
-async def test_a_fault_that_was_not_kept_still_decides_the_outcome() -> None:
+async def test_finding_beyond_the_limit_still_decides_the_outcome() -> None:
     report = Report()
     report.note(*[server_problem("x", Rule.READ_FAILED, "no")] * MAX_FINDINGS)
     assert report.outcome() is Outcome.INCOMPLETE
@@ -109,7 +109,7 @@ async def test_the_budget_counts_skills_without_digests() -> None:
 
 
 @pytest.mark.rule("H25")
-async def test_a_budget_holds_exactly_what_fits() -> None:
+async def test_budget_allows_exactly_its_number_of_bytes() -> None:
     files = files_of("x", {"a.bin": b"\xff" * 100, "b.bin": b"\xff" * 101, "c": b""})
     script = ScriptedServer([entry_of("x", files)], files)
     for short, faults in ((0, set[Rule]()), (1, {Rule.READ_BUDGET})):
@@ -128,19 +128,19 @@ async def surfaces(meta: dict[str, Any], budget: int = 10_000) -> tuple[set[Rule
 
 
 @pytest.mark.rule("H25")
-async def test_the_budget_counts_what_prompts_name() -> None:
+async def test_budget_counts_files_named_by_prompts() -> None:
     named = {"dev.skillwire/skill": MAIN, "dev.skillwire/resources": [MAIN, *["skill://x/a.md"] * 400]}
     faults, reads = await surfaces(named)
     assert faults == {Rule.READ_BUDGET}
     assert reads < 105
 
 
-async def test_a_prompt_names_no_more_files_than_a_skill_may_have() -> None:
+async def test_prompt_naming_too_many_files_is_a_finding() -> None:
     named = {"dev.skillwire/skill": MAIN, "dev.skillwire/resources": [MAIN] * 513}
     assert await surfaces(named) == ({Rule.SURFACE_SHAPE}, 0)
 
 
-async def test_a_prompt_with_a_name_without_end_is_told_shortly() -> None:
+async def test_overlong_prompt_name_is_shortened_in_the_finding() -> None:
     script = ScriptedServer(prompts={"p" * 100_000: ({"dev.skillwire/skill": MAIN}, "")})
     async with Client(script.server()) as client:
         (report,) = [each async for each in compare_prompts(SkillsClient(client))]
@@ -149,7 +149,7 @@ async def test_a_prompt_with_a_name_without_end_is_told_shortly() -> None:
     assert [method for method, _ in script.asked] == ["prompts/list"]
 
 
-async def test_a_field_with_a_long_name_is_told_shortly() -> None:
+async def test_overlong_field_name_is_shortened_in_the_finding() -> None:
     files = files_of("x")
     entry = entry_of("x", files)
     entry["frontmatter"]["y" * 100_000] = 1

@@ -54,7 +54,7 @@ def run(*arguments: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[
     )
 
 
-def test_a_client_on_stdio_gets_what_a_person_approved_and_a_host_gets_all(
+def test_stdio_bridge_lists_all_skills_and_loads_approved_ones(
     upstream: HttpServer, env: Mapping[str, str], tmp_path: Path
 ) -> None:
     label = label_of(upstream)
@@ -86,7 +86,9 @@ def test_a_client_on_stdio_gets_what_a_person_approved_and_a_host_gets_all(
         assert "Traceback" not in peer.stderr()
 
 
-def test_over_http_with_a_token_and_a_trusted_label(upstream: HttpServer, env: Mapping[str, str]) -> None:
+def test_http_bridge_requires_the_token_and_serves_trusted_skills(
+    upstream: HttpServer, env: Mapping[str, str]
+) -> None:
     label = label_of(upstream)
     process = subprocess.Popen(
         skillwire(
@@ -121,7 +123,7 @@ def test_over_http_with_a_token_and_a_trusted_label(upstream: HttpServer, env: M
         process.stderr.close()
 
 
-def test_a_bridge_that_leads_to_itself_ends(env: Mapping[str, str], tmp_path: Path) -> None:
+def test_bridge_loop_stops_and_is_reported(env: Mapping[str, str], tmp_path: Path) -> None:
     """A file that names a bridge whose server is that very bridge: each would start the next."""
     bridge = {"command": sys.executable, "args": ["-m", "skillwire", "bridge", "loop", "--allow", "loop"]}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"loop": bridge}}), "utf-8")
@@ -171,7 +173,7 @@ def test_a_bridge_serves_without_state_when_the_disk_is_full(
         assert "stored approvals and cached files are not used" in peer.stderr()
 
 
-def test_a_bridge_serves_without_state_when_its_folder_cannot_be_made(
+def test_bridge_serves_without_state_when_its_folder_is_unavailable(
     upstream: HttpServer, env: Mapping[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("", "utf-8")

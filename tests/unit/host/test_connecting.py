@@ -36,7 +36,7 @@ def program(tmp_path: Path, before: str = "", server: str = SERVER) -> list[str]
     return ["--", sys.executable, str(file)]
 
 
-def test_a_program_gets_the_variables_of_the_person(tmp_path: Path) -> None:
+def test_program_inherits_environment_variables(tmp_path: Path) -> None:
     command = program(tmp_path, 'assert os.environ["SKILLS_OF"] == "me", "not given"')
     assert run(*command, env={"SKILLS_OF": "me"}).returncode == 0
     assert b"not given" in run(*command, env={"SKILLS_OF": "you"}).stderr
@@ -51,18 +51,18 @@ def test_a_program_gets_the_variables_of_the_person(tmp_path: Path) -> None:
         'b\'{"jsonrpc": "2.0", "id": "?", "result": 7}\'',
     ],
 )
-def test_nonsense_on_the_standard_output_is_kept_from_the_terminal(tmp_path: Path, line: str) -> None:
+def test_invalid_program_output_is_not_printed(tmp_path: Path, line: str) -> None:
     done = run(*program(tmp_path, f"sys.stdout.buffer.write({line} + b'\\n'); sys.stdout.flush()"))
     assert done.returncode == 0
     assert done.stderr == b"verified: 1 of 1 skill as listed; 0 findings\n"
 
 
-def test_a_loud_program_is_neither_kept_waiting_nor_kept_whole(tmp_path: Path) -> None:
+def test_large_stderr_output_does_not_block_the_program(tmp_path: Path) -> None:
     shout = "for _ in range(300): sys.stderr.write('x' * 10_000)\nsys.stderr.flush()"
     assert run(*program(tmp_path, shout)).returncode == 0
 
 
-def test_of_what_a_program_says_only_the_tail_is_kept() -> None:
+def test_only_the_tail_of_stderr_is_kept() -> None:
     with StderrTail() as words:
         words.file.write("a\n" * 1_000_000 + "the \x1b[31mend\n")
         assert words.last_line() == "the \\x1b[31mend"
@@ -95,7 +95,7 @@ for line in sys.stdin:
 """
 
 
-def test_what_was_found_in_time_is_told(tmp_path: Path) -> None:
+def test_findings_before_the_timeout_are_reported(tmp_path: Path) -> None:
     done = run("--timeout", "3", "--json", *program(tmp_path, server=SLOW))
     assert done.returncode == 8, done.stderr
     told = json.loads(done.stdout)
@@ -112,7 +112,7 @@ def test_an_answer_that_breaks_the_protocol_is_a_finding(tmp_path: Path) -> None
     assert done.stderr == b"nonconformant: 0 of 1 skill as listed; 2 findings\n"
 
 
-def test_a_program_that_never_answers_is_left_in_time(tmp_path: Path) -> None:
+def test_silent_program_times_out(tmp_path: Path) -> None:
     done = run("--timeout", "0.5", *program(tmp_path, server="sys.stdin.read()"))
     assert done.returncode == 4
     assert b"no answer within 0.5 seconds" in done.stderr
@@ -120,7 +120,7 @@ def test_a_program_that_never_answers_is_left_in_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
-def test_a_timeout_is_a_number_of_seconds(seconds: str) -> None:
+def test_invalid_timeout_is_wrong_usage(seconds: str) -> None:
     done = run(f"--timeout={seconds}", "http://127.0.0.1:1/mcp")
     assert done.returncode == 2
     assert b"--timeout" in done.stderr

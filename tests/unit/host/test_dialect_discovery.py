@@ -85,7 +85,7 @@ every_speaker = pytest.mark.parametrize(
 @every_era
 @every_speaker
 @pytest.mark.rule("H17")
-async def test_each_dialect_is_understood_named_and_says_how_far_its_integrity_goes(
+async def test_each_dialect_is_recognised_with_its_integrity(
     mode: Any, made: Any, dialect: Dialect, integrity: Integrity, lasting: Any
 ) -> None:
     listing = await discovered(made(), mode)
@@ -111,13 +111,13 @@ async def test_without_drafts_only_the_extension_is_asked(
 
 
 @pytest.mark.rule("H1")
-async def test_skills_methods_are_not_called_where_the_extension_is_not_declared() -> None:
+async def test_skills_methods_are_called_only_if_extension_is_declared() -> None:
     script = indexed(entry_b())
     await discovered(script)
     assert [method for method, _ in script.asked] == ["resources/read"]
 
 
-async def test_the_newest_dialect_counts_and_nothing_is_put_together() -> None:
+async def test_newest_dialect_wins_and_dialects_are_not_merged() -> None:
     """One server that speaks everything: what one dialect hides, the next has not."""
     other = files_of("other")
     script = with_manifests()
@@ -144,7 +144,7 @@ async def test_the_newest_dialect_counts_and_nothing_is_put_together() -> None:
     ]
 
 
-async def test_no_list_is_asked_for_twice() -> None:
+async def test_resources_are_listed_only_once() -> None:
     script = of_old_uris()
     await discovered(script)
     methods = [method for method, _ in script.asked]
@@ -153,7 +153,7 @@ async def test_no_list_is_asked_for_twice() -> None:
 
 @pytest.mark.rule("H5")
 @pytest.mark.parametrize("bad", [7, {}, {"uri": MAIN}, entry_of("x", {}), {**entry_of("y", {}), "uri": 3}])
-async def test_one_bad_entry_hides_no_other_in_draft_c(bad: Any) -> None:
+async def test_bad_entry_in_draft_c_does_not_hide_others(bad: Any) -> None:
     listing = await discovered(draft_c(bad))
     assert [each.uri for each in listing.skills] == [MAIN]
     assert len(listing.findings.kept) > 1
@@ -166,21 +166,21 @@ async def test_in_draft_c_an_entry_without_resources_is_dynamic() -> None:
 
 
 @pytest.mark.rule("H6")
-async def test_an_entry_of_draft_c_among_final_ones_is_a_fault() -> None:
+async def test_draft_c_entry_among_final_entries_is_a_finding() -> None:
     old = draft_c().entries[0]
     listing = await discovered(ScriptedServer([old, entry_of("new", files_of("new"))], FILES))
     assert (listing.dialect, [each.name for each in listing.skills]) == (Dialect.FINAL, ["new"])
     assert Rule.ENTRY_RESOURCES in listing.findings.rules
 
 
-async def test_a_server_without_skills_of_any_kind_has_none() -> None:
+async def test_no_skills_in_any_dialect_gives_empty_listing() -> None:
     declared = await discovered(ScriptedServer())
     assert (declared.dialect, declared.skills, declared.findings.kept) == (Dialect.FINAL, [], [])
     undeclared = await discovered(ScriptedServer(declared=None))
     assert (undeclared.dialect, undeclared.skills, undeclared.findings.kept) == (None, [], [])
 
 
-async def test_a_list_that_is_refused_is_told_with_what_another_dialect_has() -> None:
+async def test_failed_listing_is_reported_alongside_skills_of_older_dialect() -> None:
     script = indexed(entry_b())
     script.declared = {}
     script.pages = [{"skills": [], "nextCursor": "1"}]  # and there is no such page
@@ -196,7 +196,7 @@ async def test_a_list_that_is_refused_is_told_with_what_another_dialect_has() ->
 
 @pytest.mark.rule("H2")
 @pytest.mark.parametrize("cursor", ["0", "x" * 70_000])
-async def test_an_endless_list_of_resources_ends_and_what_it_had_counts(cursor: str) -> None:
+async def test_endless_resource_list_is_cut_and_its_skills_kept(cursor: str) -> None:
     script = scanned()
     script.resources = {"resources": script.resources, "nextCursor": cursor}
     listing = await discovered(script)
@@ -204,7 +204,7 @@ async def test_an_endless_list_of_resources_ends_and_what_it_had_counts(cursor: 
     assert listing.findings.rules == {Rule.LIST_ENDLESS, Rule.OLD_DRAFT}
 
 
-async def test_no_more_manifests_are_read_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_number_of_manifests_read_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.host.dialects.drafts.MAX_MANIFESTS", 2)
     script = with_manifests(None, *(f"skill://m{number}/_manifest" for number in range(5)))
     listing = await discovered(script)
@@ -215,7 +215,7 @@ async def test_no_more_manifests_are_read_than_a_bound(monkeypatch: pytest.Monke
 
 
 @every_era
-async def test_old_flags_count_only_for_those_who_ask(mode: Any) -> None:
+async def test_legacy_flags_are_read_only_when_enabled(mode: Any) -> None:
     settings = {"config": {"directoryRead": True}}
     script = final()
     script.declared, script.experimental = None, {"io.modelcontextprotocol/skills": settings}
@@ -230,7 +230,7 @@ async def test_old_flags_count_only_for_those_who_ask(mode: Any) -> None:
 
 @pytest.mark.rule("H1")
 @pytest.mark.parametrize("value", [False, "true", 1, None, {"directoryRead": True}])
-async def test_a_setting_that_is_not_exactly_true_is_not_true(value: Any) -> None:
+async def test_only_literal_true_enables_a_legacy_setting(value: Any) -> None:
     script = final()
     script.declared = {"config": {"directoryRead": value}}
     async with Client(script.server()) as client:
@@ -247,7 +247,7 @@ class OlderClient(SkillsClient):
 
 @every_era
 @pytest.mark.parametrize("archives", [False, True])
-async def test_our_own_index_is_read_as_the_newer_draft_without_a_fault(mode: Any, archives: Any) -> None:
+async def test_own_index_is_read_as_draft_b_without_faults(mode: Any, archives: Any) -> None:
     library = await library_of(skill("one"), skill("team/two", files={"a.md": b"a"}))
     async with Client(skills_server(library, options=ServeOptions(archives=archives)), mode=mode) as client:
         listing = await discover(OlderClient(client))
@@ -267,7 +267,7 @@ server.run()
 """
 
 
-def test_the_verb_reads_drafts_and_says_what_it_found() -> None:
+def test_verify_reads_drafts_and_reports_the_dialect() -> None:
     command = skillwire("verify", "--json", "--", sys.executable, "-c", OLDER)
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     told = json.loads(done.stdout)
@@ -299,7 +299,7 @@ NONSENSE = st.recursive(
 
 @settings(max_examples=60)
 @given(st.lists(NONSENSE, max_size=4), st.sampled_from(ERAS), st.booleans())
-def test_whatever_a_server_says_a_search_ends_with_a_listing(
+def test_discovery_ends_with_a_listing_for_any_server_answers(
     said: list[Any], mode: Any, declared: Any
 ) -> None:
     documents = {uri: json.dumps(said).encode() for uri in ("skill://good/_manifest", MAIN, "skill://good")}
@@ -326,7 +326,7 @@ def test_whatever_a_server_says_a_search_ends_with_a_listing(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_server_without_skills_has_no_fault(mode: Any) -> None:
+async def test_server_without_skills_has_no_findings(mode: Any) -> None:
     async with Client(skills_server(await library_of()), mode=mode) as client:
         listing = await discover(SkillsClient(client))
     assert listing.skills == []

@@ -73,7 +73,7 @@ async def open_host(wire: Wire, person: Person) -> AsyncGenerator[Host]:
 @pytest.mark.parametrize("mode", ERAS)
 @every_server
 @pytest.mark.rule("H13", "H19")
-async def test_a_skill_in_any_dialect_is_loaded_and_its_references_are_read(made: Any, mode: Any) -> None:
+async def test_skill_and_its_files_are_read_in_every_dialect(made: Any, mode: Any) -> None:
     person = Person(Answer.KEEP)
     async with open_host(Wire(made().server(), mode), person) as host:
         session = host.session()
@@ -88,7 +88,7 @@ async def test_a_skill_in_any_dialect_is_loaded_and_its_references_are_read(made
 
 @every_server
 @pytest.mark.rule("H1")
-async def test_without_drafts_a_host_finds_nothing_and_asks_nothing_else(made: Any) -> None:
+async def test_host_without_drafts_ignores_draft_servers(made: Any) -> None:
     script = made()
     async with (
         link_to(Wire(script.server()), drafts=False) as link,
@@ -100,13 +100,13 @@ async def test_without_drafts_a_host_finds_nothing_and_asks_nothing_else(made: A
 
 
 @every_server
-async def test_the_dialect_is_a_problem_that_people_can_see(made: Any) -> None:
+async def test_draft_dialect_is_reported_as_a_problem(made: Any) -> None:
     async with open_host(Wire(made().server()), Person()) as host:
         assert [str(each) for each in host.registry.problems if "the extension" in str(each)]
 
 
 @pytest.mark.parametrize("name", ["draft-b-archive", "old-uris", "draft-c"])
-async def test_after_a_lost_connection_files_are_found_where_they_were(name: str) -> None:
+async def test_files_are_readable_after_reconnecting(name: str) -> None:
     wire = Wire(SERVERS[name]().server())
     async with open_host(wire, Person()) as host:
         session = host.session()
@@ -118,7 +118,7 @@ async def test_after_a_lost_connection_files_are_found_where_they_were(name: str
 
 
 @pytest.mark.rule("H15")
-async def test_a_document_of_a_draft_that_changed_after_it_was_listed_is_refused() -> None:
+async def test_draft_document_changed_after_listing_is_refused() -> None:
     script = indexed(entry_b())
     async with open_host(Wire(script.server()), Person()) as host:
         script.files = {**script.files, MAIN: FILES[MAIN] + b"More.\n"}
@@ -127,7 +127,7 @@ async def test_a_document_of_a_draft_that_changed_after_it_was_listed_is_refused
 
 
 @pytest.mark.rule("H15", "H17")
-async def test_a_draft_that_is_rotated_while_somebody_thinks_is_asked_about_again() -> None:
+async def test_draft_changed_during_approval_is_asked_about_again() -> None:
     script, person = indexed(entry_b()), Person()
     async with open_host(Wire(script.server()), person) as host:
 
@@ -147,7 +147,7 @@ async def test_a_draft_that_is_rotated_while_somebody_thinks_is_asked_about_agai
 
 
 @pytest.mark.rule("H14", "H15")
-async def test_a_draft_that_is_rotated_while_it_is_held_is_read_no_more() -> None:
+async def test_loaded_draft_skill_that_changes_cannot_be_read() -> None:
     script = indexed(entry_b())
     async with open_host(Wire(script.server()), Person()) as host:
         session = host.session()
@@ -162,14 +162,14 @@ async def test_a_draft_that_is_rotated_while_it_is_held_is_read_no_more() -> Non
 
 
 @pytest.mark.rule("H13")
-async def test_a_description_that_only_the_list_has_is_refused() -> None:
+async def test_description_differing_from_the_document_is_refused() -> None:
     for script in (indexed(entry_a(description="Harmless.")), scanned([resource(MAIN, "Harmless.")])):
         async with open_host(Wire(script.server()), Person()) as host:
             with pytest.raises(VerificationError, match="the field `description` differs from"):
                 await host.session().load("good")
 
 
-async def test_a_link_has_what_a_draft_tells_of_and_nothing_else() -> None:
+async def test_link_gets_only_skills_listed_in_the_index() -> None:
     script = indexed(entry_b())
     async with link_to(Wire(script.server())) as link:
         assert (await link.get(MAIN)).name == "good"

@@ -73,9 +73,7 @@ async def refused(asked: DraftsClient, uri: str) -> Rule:
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("form", list(ArchiveFormat))
-async def test_files_of_an_archive_have_the_addresses_that_they_would_have_beside_it(
-    mode: Any, form: ArchiveFormat
-) -> None:
+async def test_archived_files_are_read_by_their_skill_uris(mode: Any, form: ArchiveFormat) -> None:
     script = archived(form)
     async with asking(script, mode) as asked:
         for uri, content in FILES.items():
@@ -87,7 +85,7 @@ async def test_files_of_an_archive_have_the_addresses_that_they_would_have_besid
     assert reads.count(f"{ROOT}{form.suffix}") == 1  # what is bound to a digest is fetched once
 
 
-async def test_an_archive_is_fetched_when_it_is_read_and_not_before() -> None:
+async def test_archive_is_not_fetched_before_a_file_is_read() -> None:
     script = archived(ArchiveFormat.ZIP)
     async with asking(script) as asked:
         await asked.get(MAIN)
@@ -102,7 +100,7 @@ async def test_an_archive_without_a_digest_is_fetched_each_time() -> None:
         assert await asked.read(LOGO) == b"new"
 
 
-async def test_with_a_document_beside_it_the_archive_is_for_the_other_files() -> None:
+async def test_archive_is_not_fetched_for_a_separately_listed_document() -> None:
     script = indexed(entry_b(archives=[archive_b(ArchiveFormat.TAR_GZ)]), files={MAIN: FILES[MAIN]})
     async with asking(script) as asked:
         assert await asked.read(MAIN) == FILES[MAIN]
@@ -152,9 +150,7 @@ HOSTILE: dict[str, tuple[ScriptedServer, Rule]] = {
 
 @pytest.mark.rule("H13")
 @pytest.mark.parametrize(("script", "fault"), HOSTILE.values(), ids=HOSTILE)
-async def test_an_archive_that_is_not_as_it_should_be_yields_no_file(
-    script: ScriptedServer, fault: Rule
-) -> None:
+async def test_invalid_archive_yields_no_file(script: ScriptedServer, fault: Rule) -> None:
     async with asking(script) as asked:
         assert await refused(asked, MAIN) is fault
         assert await refused(asked, LOGO) is fault
@@ -182,7 +178,7 @@ def bomb(form: ArchiveFormat) -> bytes:
 
 @pytest.mark.rule("H8", "H25")
 @pytest.mark.parametrize("form", list(ArchiveFormat))
-async def test_unpacking_stops_on_actual_bytes(form: ArchiveFormat) -> None:
+async def test_unpacking_limit_counts_actual_bytes(form: ArchiveFormat) -> None:
     made, whole = bomb(form), 1024 * 1024 + len(FILES[MAIN])
     assert len(made) < 10_000
     async with asking(archived(form, made), limits=Limits(bytes=whole - 1)) as asked:
@@ -191,7 +187,7 @@ async def test_unpacking_stops_on_actual_bytes(form: ArchiveFormat) -> None:
         assert len(await asked.read(f"{ROOT}/zeros")) == 1024 * 1024
 
 
-async def test_a_document_in_an_archive_that_is_another_than_the_one_beside_it_is_refused() -> None:
+async def test_archive_with_a_different_document_is_refused() -> None:
     longer = {**FILES, MAIN: FILES[MAIN] + b"More.\n"}
     script = indexed(entry_b(archives=[archive_b(ArchiveFormat.ZIP, packed(ArchiveFormat.ZIP, longer))]))
     script.files = {**script.files, f"{ROOT}.zip": packed(ArchiveFormat.ZIP, longer)}
@@ -202,7 +198,7 @@ async def test_a_document_in_an_archive_that_is_another_than_the_one_beside_it_i
 
 @pytest.mark.rule("H15")
 @pytest.mark.parametrize("entry", [entry_b(), entry_a(digest=entry_b()["digest"])], ids=["b", "a"])
-async def test_a_document_that_changed_is_refused_where_a_digest_was_told(entry: dict[str, Any]) -> None:
+async def test_changed_document_is_refused_if_a_digest_was_listed(entry: dict[str, Any]) -> None:
     script = indexed(entry)
     async with asking(script) as asked:
         assert await asked.read(MAIN) == FILES[MAIN]
@@ -211,7 +207,7 @@ async def test_a_document_that_changed_is_refused_where_a_digest_was_told(entry:
 
 
 @pytest.mark.rule("H8")
-async def test_what_has_no_size_is_counted_as_it_comes() -> None:
+async def test_files_without_listed_size_count_towards_limits_when_read() -> None:
     limit = sum(map(len, FILES.values()))
     for short, fault in ((0, None), (1, Rule.ENTRY_LIMITS)):
         report = await verified(draft_c(), limits=Limits(bytes=limit - short))
@@ -223,7 +219,7 @@ async def test_what_has_no_size_is_counted_as_it_comes() -> None:
         assert await refused(asked, NOTES) is Rule.ENTRY_LIMITS
 
 
-async def test_a_skill_behind_an_old_address_is_read_there_with_all_its_files() -> None:
+async def test_skill_and_files_are_read_from_old_uris() -> None:
     script = scanned([resource("skill://good", "Does good."), resource("skill://good/")])
     blocks = [block_of(uri, content) for uri, content in FILES.items() if uri != MAIN]
     script.files = {"skill://good": FILES[MAIN]}
@@ -239,7 +235,7 @@ async def test_a_skill_behind_an_old_address_is_read_there_with_all_its_files() 
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_our_own_old_addresses_are_read(mode: Any) -> None:
+async def test_own_legacy_uris_are_readable(mode: Any) -> None:
     library = await library_of(skill("acme/one", files={"a.md": b"a", "b.bin": bytes(range(256))}))
     server = skills_server(library, options=ServeOptions(legacy_uris=True))
     async with Client(server, mode=mode) as client:
@@ -263,7 +259,7 @@ async def test_our_own_old_addresses_are_read(mode: Any) -> None:
     ],
     ids=str,
 )
-async def test_a_server_that_keeps_the_promises_of_its_draft_is_told_from_one_that_conforms(
+async def test_draft_server_with_good_files_is_still_nonconformant(
     script: ScriptedServer, dialect: Dialect, integrity: Integrity, files: int
 ) -> None:
     report = await verified(script)
@@ -284,7 +280,7 @@ async def test_manifests_are_verified_file_by_file() -> None:
     assert Rule.FRONTMATTER in (await verified(script)).found.rules  # it was told otherwise
 
 
-async def test_what_a_server_no_longer_tells_of_cannot_be_had() -> None:
+async def test_skill_removed_from_the_index_cannot_be_fetched() -> None:
     script = indexed(entry_b())
     async with asking(script) as asked:
         assert (await asked.get(MAIN)).name == "good"
@@ -294,7 +290,7 @@ async def test_what_a_server_no_longer_tells_of_cannot_be_had() -> None:
 
 
 @pytest.mark.rule("H3")
-async def test_where_there_are_methods_an_unlisted_skill_is_had_by_its_uri() -> None:
+async def test_unlisted_draft_c_skill_can_be_fetched_by_uri() -> None:
     for made, dialect in ((draft_c(), Dialect.DRAFT_C), (draft_c(), Dialect.FINAL)):
         async with asking(made) as asked:
             made.pages = [{"skills": []}]

@@ -54,7 +54,7 @@ async def test_children_are_files_and_folders() -> None:
         7,
     ],
 )
-async def test_what_is_no_direct_child_is_refused(child: Any) -> None:
+async def test_entry_that_is_not_a_direct_child_is_refused(child: Any) -> None:
     told = await refusal({"resources": [{"uri": "skill://x/SKILL.md"}, child]})
     assert told == "an entry is not a direct child of the folder"
 
@@ -68,20 +68,20 @@ async def test_what_is_no_direct_child_is_refused(child: Any) -> None:
         ({"resources": [], "nextCursor": ""}, "a cursor is repeated"),
     ],
 )
-async def test_a_page_that_is_no_page_is_refused(answer: dict[str, Any], told: str) -> None:
+async def test_malformed_page_is_refused(answer: dict[str, Any], told: str) -> None:
     assert await refusal(answer) == told
 
 
 @pytest.mark.rule("H1")
 @pytest.mark.parametrize("declared", [None, {}, {"directoryRead": 1}, {"directoryRead": False}])
-async def test_folders_are_read_only_where_the_server_says_so(declared: Any) -> None:
+async def test_directories_are_read_only_if_the_server_declares_it(declared: Any) -> None:
     async with Client(ScriptedServer(declared=declared).server()) as client:
         assert SkillsClient(client).reads_directories is False
     async with Client(ScriptedServer().server()) as client:
         assert SkillsClient(client).reads_directories is True
 
 
-async def test_our_own_server_shows_its_folders() -> None:
+async def test_own_server_lists_its_directories() -> None:
     skill = Skill("x", "---\nname: x\ndescription: X.\n---\n").with_reference("a/b.md", "text/markdown", "B")
     async with Client(SkillServer("s").add(skill).build()) as connection:
         client = SkillsClient(connection)

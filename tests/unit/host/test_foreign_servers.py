@@ -80,9 +80,7 @@ def faults_by_skill(report: Report) -> dict[str, set[Rule]]:
 @pytest.mark.parametrize(
     ("peer", "mode"), [("typescript", "auto"), ("typescript", "legacy"), ("extension", "auto")]
 )
-async def test_a_server_of_somebody_else_is_listed_read_and_verified(
-    peer: str, mode: Any, honest: Path
-) -> None:
+async def test_third_party_server_is_listed_read_and_verified(peer: str, mode: Any, honest: Path) -> None:
     async with asking(peer, honest, mode) as client:
         listing = await discover(client)
         assert (listing.dialect, listing.complete, listing.findings.kept) == (Dialect.FINAL, True, [])
@@ -115,11 +113,11 @@ async def test_manifests_from_before_the_extension_are_read_and_verified(mode: A
     assert report.outcome() is Outcome.NONCONFORMANT
 
 
-async def test_the_typescript_sdk_reads_yaml_and_bytes_as_we_do(tricky: Path) -> None:
+async def test_typescript_sdk_server_agrees_on_yaml_and_bytes(tricky: Path) -> None:
     assert (await verified("typescript", tricky)).all_findings() == []
 
 
-async def test_fastmcp_reads_older_yaml_and_findings_say_so(tricky: Path) -> None:
+async def test_fastmcp_yaml_differences_are_findings(tricky: Path) -> None:
     report = await verified("extension", tricky)
     assert report.dialect is Dialect.FINAL
     assert faults_by_skill(report) == {
@@ -130,7 +128,7 @@ async def test_fastmcp_reads_older_yaml_and_findings_say_so(tricky: Path) -> Non
     assert told == [f"the field `{field}` differs from the document" for field in ("flag", "when")]
 
 
-async def test_fastmcp_without_the_extension_changes_line_ends_and_findings_say_so(tricky: Path) -> None:
+async def test_fastmcp_manifest_line_ending_changes_are_findings(tricky: Path) -> None:
     report = await verified("manifests", tricky)
     assert faults_by_skill(report) == {
         "skill://crlf/SKILL.md": {Rule.SIZE, Rule.DIGEST},
@@ -138,7 +136,7 @@ async def test_fastmcp_without_the_extension_changes_line_ends_and_findings_say_
     }
 
 
-async def test_the_extension_of_fastmcp_is_silent_on_older_versions_and_findings_say_so(honest: Path) -> None:
+async def test_fastmcp_on_older_protocol_falls_back_to_manifests_with_findings(honest: Path) -> None:
     """What is left there are manifests, with a description that no document has."""
     report = await verified("extension", honest, "legacy")
     assert report.dialect is Dialect.MANIFEST
@@ -152,7 +150,7 @@ async def test_the_extension_of_fastmcp_is_silent_on_older_versions_and_findings
     [(typescript, 2), (fastmcp, 1), (fastmcp_manifests, 1)],  # the others take seconds to start
     ids=["typescript", "extension", "manifests"],
 )
-async def test_a_skill_of_somebody_else_is_loaded_once_it_is_approved(
+async def test_third_party_skill_loads_after_approval(
     peer: Any, times: int, honest: Path, tmp_path: Path
 ) -> None:
     """Over stdio, with a process for each host. The second has the approval of the first."""

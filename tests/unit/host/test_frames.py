@@ -89,7 +89,7 @@ def texts(value: Any) -> list[str]:
 @pytest.mark.rule("H20")
 @pytest.mark.parametrize("channel", list(Channel))
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_every_surface_of_a_bridge_frames_what_a_server_says(channel: Channel, mode: Any) -> None:
+async def test_every_bridge_surface_frames_server_text(channel: Channel, mode: Any) -> None:
     script, _ = hostile()
     wire = Wire(script.server())
     async with (
@@ -131,7 +131,7 @@ async def called(client: Client, tool: str, arguments: dict[str, str]) -> int:
 
 
 @pytest.mark.rule("H20", "H23")
-async def test_every_text_of_a_host_frames_what_a_server_says() -> None:
+async def test_every_host_text_frames_server_text() -> None:
     script, uri = hostile()
     asked: list[Request] = []
 
@@ -179,7 +179,7 @@ def test_a_quotation_cannot_be_ended_from_inside(text: str) -> None:
     assert shown.isprintable()
 
 
-def test_an_address_is_bare_only_if_it_is_one_word() -> None:
+def test_uri_is_quoted_unless_it_is_one_word() -> None:
     assert quote_if_needed("skill://a/b-c_d.md?x=%20") == "skill://a/b-c_d.md?x=%20"
     assert quote_if_needed("skill://a b") == "`skill://a b`"
     assert str(server_problem(f"skill://{PATH}", Rule.ENTRY_URI, "no")) == f"{quoted(f'skill://{PATH}')}: no"

@@ -29,7 +29,7 @@ def remembered(tmp_path: Path) -> Iterator[State]:
 
 @every_era
 @pytest.mark.rule("H21")
-async def test_code_runs_unasked_while_no_skill_of_a_server_is_loaded(mode: Any, tmp_path: Path) -> None:
+async def test_code_needs_no_approval_while_no_server_skill_is_loaded(mode: Any, tmp_path: Path) -> None:
     write(tmp_path, {"own/SKILL.md": "---\nname: own\ndescription: Own.\n---\n"})
     async with open_host(mode, None, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
         session = host.session()
@@ -40,7 +40,7 @@ async def test_code_runs_unasked_while_no_skill_of_a_server_is_loaded(mode: Any,
 
 @every_era
 @pytest.mark.rule("H21", "H30")
-async def test_code_is_a_question_while_one_is_and_each_time_anew(mode: Any) -> None:
+async def test_code_needs_approval_each_time_while_server_skill_is_loaded(mode: Any) -> None:
     person = Person()
     async with open_host(mode, person, acme=honest("refunds")) as host:
         session = host.session()
@@ -60,7 +60,7 @@ async def test_code_is_a_question_while_one_is_and_each_time_anew(mode: Any) -> 
 
 @every_era
 @pytest.mark.rule("H21")
-async def test_a_lasting_yes_to_code_is_for_these_very_skills_in_this_session(mode: Any) -> None:
+async def test_lasting_code_approval_covers_same_skills_in_one_session(mode: Any) -> None:
     script, person = honest("refunds", "orders"), Person(Answer.KEEP)
     async with open_host(mode, person, acme=script) as host:
         session = host.session()
@@ -84,7 +84,7 @@ async def test_a_lasting_yes_to_code_is_for_these_very_skills_in_this_session(mo
 
 @every_era
 @pytest.mark.rule("H21")
-async def test_a_lasting_yes_to_code_goes_with_the_approval_and_content_without_digests_gets_none(
+async def test_revocation_and_dynamic_content_rule_out_lasting_code_approval(
     mode: Any,
 ) -> None:
     script, person = honest("refunds", "live"), Person(Answer.KEEP)
@@ -105,7 +105,7 @@ async def test_a_lasting_yes_to_code_goes_with_the_approval_and_content_without_
 
 @every_era
 @pytest.mark.rule("H14", "H21")
-async def test_a_skill_that_changed_is_still_in_the_context_and_still_behind_the_gate(mode: Any) -> None:
+async def test_changed_skill_in_context_still_requires_code_approval(mode: Any) -> None:
     script, person = honest("refunds"), Person()
     async with open_host(mode, person, acme=script) as host:
         session = host.session()
@@ -118,7 +118,7 @@ async def test_a_skill_that_changed_is_still_in_the_context_and_still_behind_the
 
 @every_era
 @pytest.mark.rule("H15", "H17", "H21")
-async def test_a_lasting_yes_to_code_ends_when_a_skill_changes_whose_approval_was_kept(
+async def test_lasting_code_approval_ends_when_an_approved_skill_changes(
     mode: Any, remembered: State
 ) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
@@ -140,7 +140,7 @@ async def test_a_lasting_yes_to_code_ends_when_a_skill_changes_whose_approval_wa
 
 @every_era
 @pytest.mark.rule("H15", "H21")
-async def test_a_skill_that_changes_while_somebody_thinks_about_code_gets_no_lasting_yes(mode: Any) -> None:
+async def test_skill_changed_during_code_question_gets_no_lasting_approval(mode: Any) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
     async with open_host(mode, person, acme=script) as host:
         session = host.session()
@@ -159,7 +159,7 @@ async def test_a_skill_that_changes_while_somebody_thinks_about_code_gets_no_las
 
 @every_era
 @pytest.mark.rule("H17", "H21")
-async def test_a_lasting_yes_to_code_ends_when_another_program_revokes(
+async def test_lasting_code_approval_ends_when_another_program_revokes(
     mode: Any, remembered: State, tmp_path: Path
 ) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
@@ -180,9 +180,7 @@ async def test_a_lasting_yes_to_code_ends_when_another_program_revokes(
 
 @every_era
 @pytest.mark.rule("H21")
-async def test_what_a_frontmatter_asks_for_has_no_effect_unless_exactly_that_was_granted(
-    mode: Any, remembered: State
-) -> None:
+async def test_requested_tools_are_allowed_only_when_granted(mode: Any, remembered: State) -> None:
     script = ScriptedServer()
     script.publish("refunds", fields=WISHES)
     async with open_host(mode, Person(Answer.KEEP), remembered, acme=script) as host:
@@ -205,7 +203,7 @@ async def test_what_a_frontmatter_asks_for_has_no_effect_unless_exactly_that_was
 
 
 @pytest.mark.rule("H21")
-async def test_an_own_skill_has_the_tools_that_it_asks_for(tmp_path: Path) -> None:
+async def test_own_skill_gets_the_tools_it_requests(tmp_path: Path) -> None:
     own = "---\nname: own\ndescription: Own.\nallowed-tools: Bash Read\n---\n"
     write(tmp_path, {"own/SKILL.md": own})
     async with open_host("auto", None, None, {"mine": tmp_path}) as host:
@@ -216,7 +214,7 @@ async def test_an_own_skill_has_the_tools_that_it_asks_for(tmp_path: Path) -> No
 
 @every_era
 @pytest.mark.rule("H22")
-async def test_a_skill_has_its_own_server_read_and_no_other_without_a_yes_that_names_both(mode: Any) -> None:
+async def test_reading_another_server_requires_approval_each_time(mode: Any) -> None:
     acme, bank, person = honest("refunds"), ScriptedServer(), Person()
     acme.files = {**acme.files, "docs://own": b"own"}
     bank.files = {"docs://secret": b"secret"}
@@ -245,7 +243,7 @@ async def test_a_skill_has_its_own_server_read_and_no_other_without_a_yes_that_n
 
 @every_era
 @pytest.mark.rule("H22")
-async def test_of_two_loaded_skills_either_may_be_behind_a_read(mode: Any) -> None:
+async def test_reads_name_the_loaded_skill_of_the_other_server(mode: Any) -> None:
     person = Person()
     async with open_host(mode, person, one=honest("x"), two=honest("y")) as host:
         session = host.session()
@@ -260,7 +258,7 @@ async def test_of_two_loaded_skills_either_may_be_behind_a_read(mode: Any) -> No
 
 @every_era
 @pytest.mark.rule("H22")
-async def test_the_persons_own_files_are_another_place_too(mode: Any, tmp_path: Path) -> None:
+async def test_server_skill_cannot_read_own_files_without_approval(mode: Any, tmp_path: Path) -> None:
     write(tmp_path, {"own/SKILL.md": "---\nname: own\ndescription: Own.\n---\n"})
     person = Person()
     async with open_host(mode, person, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
@@ -274,7 +272,7 @@ async def test_the_persons_own_files_are_another_place_too(mode: Any, tmp_path: 
 
 @every_era
 @pytest.mark.rule("H14", "H22")
-async def test_a_resource_in_the_folder_of_a_loaded_skill_is_read_as_its_entry_says(mode: Any) -> None:
+async def test_only_listed_resources_in_a_loaded_skill_are_read(mode: Any) -> None:
     script = honest("refunds")
     script.files = {**script.files, "skill://refunds/extra.md": b"extra"}
     async with open_host(mode, Person(), acme=script) as host:
@@ -302,7 +300,7 @@ async def test_a_resource_in_the_folder_of_a_loaded_skill_is_read_as_its_entry_s
         "skill:///refunds/{}",
     ],
 )
-async def test_no_other_spelling_of_an_address_leads_around_the_entry(mode: Any, uri: str) -> None:
+async def test_alternative_uri_spellings_do_not_bypass_the_entry(mode: Any, uri: str) -> None:
     script = honest("refunds")
     guide, extra = uri.format("references/guide.md"), uri.format("extra.md")
     script.files = {**script.files, guide: b"evil", extra: b"evil"}
@@ -321,7 +319,7 @@ async def test_no_other_spelling_of_an_address_leads_around_the_entry(mode: Any,
 
 @every_era
 @pytest.mark.rule("H22")
-async def test_no_server_is_asked_for_an_address_that_a_skill_of_another_made_up(mode: Any) -> None:
+async def test_looking_up_an_unlisted_skill_elsewhere_needs_approval(mode: Any) -> None:
     bank, person = honest("hidden"), Person()
     bank.pages = [{"skills": []}]
     async with open_host(mode, person, acme=honest("refunds"), bank=bank) as host:
@@ -340,7 +338,7 @@ async def test_no_server_is_asked_for_an_address_that_a_skill_of_another_made_up
 
 
 @pytest.mark.rule("H9")
-async def test_a_server_is_named_by_its_label_and_by_nothing_else() -> None:
+async def test_server_is_addressed_only_by_its_label() -> None:
     async with open_host("auto", Person(), acme=honest("refunds")) as host:
         with pytest.raises(BadParamsError, match="there is no server `scripted`; known labels: `acme`"):
             await host.session().read_resource("scripted", "docs://a")

@@ -43,7 +43,7 @@ async def test_skills_of_real_servers_are_found_approved_and_read(
     assert len(person.asked) == 2
 
 
-async def test_neither_a_problem_nor_a_model_is_told_how_a_server_is_started(tmp_path: Path) -> None:
+async def test_server_commands_and_urls_do_not_leak_secrets(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text("import sys; sys.exit(f'unknown {sys.argv[1:]}')\n", "utf-8")
     servers = [

@@ -36,7 +36,7 @@ async def test_an_own_folder_keeps_the_records_of_its_source(tmp_path: Path) -> 
         assert (await session.read_file("refunds", "references/guide.md")).content == b"# Guide\n"
 
 
-async def test_an_own_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+async def test_changed_own_file_is_read_anew(tmp_path: Path) -> None:
     folder = write(write_skill(tmp_path, "refunds"), {"a.md": "one"})
     async with Host(folders={"mine": tmp_path}) as host:
         skill_before = (await host.discover()).resolve("refunds")
@@ -49,14 +49,14 @@ async def test_an_own_file_that_changed_is_looked_at_again(tmp_path: Path) -> No
         assert (await session.read_file("refunds", "a.md")).content == b"another"
 
 
-async def test_any_source_of_the_person_needs_no_approval() -> None:
+async def test_own_source_needs_no_approval() -> None:
     async with Host(sources=[MemorySource([skill("team/refunds")], label="mine")]) as host:
         (found,) = await host.discover()
         assert (found.handle, found.local, found.record.trust) == ("refunds", True, Trust.OWN)
         assert "# " in (await host.session().load("refunds")).text
 
 
-async def test_a_server_inside_another_source_is_not_taken_for_the_persons_own() -> None:
+async def test_wrapped_server_skills_are_rejected_as_own() -> None:
     wire = Wire(skills_server(Library([MemorySource([skill("refunds")])])))
     async with wire.link() as link:
         inside = ServerSource(link, trusted=True)
@@ -69,7 +69,7 @@ async def test_a_server_inside_another_source_is_not_taken_for_the_persons_own()
 
 
 @pytest.mark.parametrize("wrapped", ["prefix", "library"])
-async def test_a_server_inside_another_source_is_not_read_as_own(wrapped: str) -> None:
+async def test_wrapped_server_resources_cannot_be_read_as_own(wrapped: str) -> None:
     wire = Wire(skills_server(Library([MemorySource([skill("refunds")])])))
     async with wire.link() as link:
         inside = ServerSource(link, trusted=True)
@@ -91,7 +91,7 @@ class Mislabelled(WrappedSource):
         return replace(scan, entries=entries)
 
 
-async def test_an_own_skill_goes_by_the_label_of_its_place() -> None:
+async def test_own_skill_takes_the_label_of_its_source() -> None:
     source = Mislabelled(MemorySource([skill("refunds")], label="mine"))
     async with Host(sources=[source]) as host:
         (found,) = await host.discover()
@@ -103,7 +103,7 @@ def test_a_wrapped_folder_inside_the_state_is_refused(tmp_path: Path) -> None:
         Host(sources=[PrefixedSource(FolderSource(tmp_path / "files"), "x")], state=state)
 
 
-async def test_the_record_of_a_server_shows_what_was_decided(tmp_path: Path) -> None:
+async def test_skill_record_shows_its_approval_status(tmp_path: Path) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
     with State.open(tmp_path / "state") as state:
         async with open_host("auto", person, state, acme=script) as host:
@@ -130,7 +130,7 @@ async def test_the_record_of_a_server_shows_what_was_decided(tmp_path: Path) -> 
             assert trust() == (Trust.WITHHELD, "it has changed since it was approved")
 
 
-async def test_trust_of_a_record_authorizes_no_read(tmp_path: Path) -> None:
+async def test_outdated_trust_in_a_record_allows_no_read(tmp_path: Path) -> None:
     """A decision of another program counts at once, whatever the registry showed last."""
     with State.open(tmp_path / "state") as state:
         async with open_host("auto", Person(Answer.NO), state, acme=honest("refunds")) as host:
@@ -149,7 +149,7 @@ def test_a_folder_source_inside_the_state_is_refused(tmp_path: Path) -> None:
         Host(sources=[FolderSource(tmp_path / "files")], state=state)
 
 
-async def test_a_held_connection_serves_and_follows_as_any_server_does() -> None:
+async def test_already_connected_server_is_read_and_watched_for_changes() -> None:
     script = honest("refunds")
     async with Client(script.server()) as client:
         source = ServerSource(ConnectedServer("acme", client), every=0.01, trusted=True)

@@ -126,7 +126,7 @@ def test_listing_a_hostile_server_takes_little_memory(attack: str, transport: st
         ("charset", "events", ""),
     ],
 )
-async def test_an_answer_that_is_too_large_is_refused(attack: str, transport: str, told: str) -> None:
+async def test_oversized_answer_is_refused(attack: str, transport: str, told: str) -> None:
     with hostile(attack, transport) as target:
         async with ServerLink(target) as link:
             with pytest.raises((UnavailableError, VerificationError)) as refused:
@@ -159,7 +159,7 @@ async def test_noise_on_stdio_ends_the_connection(attack: str) -> None:
 
 
 @pytest.mark.parametrize("attack", ["pings", "changes", "blank", "line"])
-async def test_a_flood_on_a_stream_of_http_ends_the_connection(attack: str) -> None:
+async def test_flood_on_an_http_stream_ends_the_connection(attack: str) -> None:
     with hostile(attack, "http") as target:
         dropped = anyio.Event()
         reasons: list[str] = []
@@ -175,27 +175,27 @@ async def test_a_flood_on_a_stream_of_http_ends_the_connection(attack: str) -> N
     assert reasons[0].startswith("the server sends more than")
 
 
-async def test_a_flood_in_the_stream_of_an_answer_ends_the_connection() -> None:
+async def test_flood_within_an_answer_stream_ends_the_connection() -> None:
     with hostile("interrupting", "events") as target:
         async with ServerLink(target, traffic=SMALL) as link:
             with pytest.raises(UnavailableError, match="was disconnected: the server sends more than 64"):
                 await link.list()
 
 
-async def test_a_server_that_does_not_read_is_dropped() -> None:
+async def test_server_that_does_not_read_its_input_is_disconnected() -> None:
     with hostile("deaf", "stdio") as target:
         async with ServerLink(target, traffic=SMALL) as link:
             with pytest.raises(UnavailableError, match="does not read what is sent to it"):
                 await link.get(f"skill://{'x' * 1_000_000}/SKILL.md")
 
 
-async def test_a_server_that_complains_without_end_is_asked_all_the_same() -> None:
+async def test_endless_stderr_does_not_prevent_listing() -> None:
     with hostile("stderr", "stdio") as target:
         async with ServerLink(target) as link:
             assert (await link.list()).skills == []
 
 
-async def test_a_server_that_was_dropped_is_reached_again_later() -> None:
+async def test_disconnected_server_is_reconnected_after_a_delay() -> None:
     starts: list[float] = []
     with hostile("pings", "stdio") as target:
 
@@ -214,14 +214,14 @@ async def test_a_server_that_was_dropped_is_reached_again_later() -> None:
     assert starts[1] - starts[0] >= 1
 
 
-async def test_a_server_that_does_not_confirm_the_end_is_left() -> None:
+async def test_closing_does_not_wait_for_an_unresponsive_server() -> None:
     with hostile("farewell", "http") as target, anyio.fail_after(PATIENCE):
         async with connected(target):
             pass
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_a_bridge_serves_others_during_a_flood_and_ends_when_told(tmp_path: Path, transport: str) -> None:
+def test_bridge_serves_other_servers_during_a_flood(tmp_path: Path, transport: str) -> None:
     write_skill(tmp_path / "skills", "refunds")
     honest = json.dumps(
         {"mcpServers": {"honest": {"command": sys.executable, "args": [*skillwire("serve")[1:], "skills"]}}}
@@ -246,7 +246,7 @@ def problems(peer: StdioPeer) -> str:
     return peer.result("resources/read", {"uri": "skillwire://problems"})["contents"][0]["text"]
 
 
-def test_the_values_of_json_are_counted_whatever_the_pieces() -> None:
+def test_json_values_are_counted_across_arbitrary_chunks() -> None:
     chance = random.Random(7)
     texts = ['a"b', "\\", '\\"', ",[{", "é\u2028", "", "x" * 50]
 
@@ -278,7 +278,7 @@ def marks(value: Any) -> int:
     return 1 + max(len(inner) - 1, 0) + sum(map(marks, inner))
 
 
-def test_a_run_of_backslashes_is_counted_in_little_space() -> None:
+def test_backslashes_split_across_chunks_are_counted_correctly() -> None:
     counter = JsonValueCounter()
     counter.feed(b'"')
     for _ in range(2000):
@@ -304,7 +304,7 @@ def test_large_honest_lists_are_within_the_limits() -> None:
             meter.feed(text + b"," if start else text)
 
 
-def test_many_tiny_pieces_are_too_much() -> None:
+def test_small_chunks_count_as_more_than_their_bytes() -> None:
     meter = Meter(Answer(1_000_000, 10))
     for _ in range(3_000):
         meter.feed(b"x")

@@ -50,7 +50,7 @@ def mode(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-async def test_nobody_is_connected_before_somebody_asks() -> None:
+async def test_link_connects_on_first_request() -> None:
     script = scripted()
     wire = Wire(script.server())
     async with wire.link() as link:
@@ -63,7 +63,7 @@ async def test_nobody_is_connected_before_somebody_asks() -> None:
 
 
 @pytest.mark.rule("H29")
-async def test_many_who_ask_at_once_get_one_listing() -> None:
+async def test_concurrent_requests_share_one_listing() -> None:
     script = scripted()
     wire = Wire(script.server())
     async with wire.link() as link, anyio.create_task_group() as tasks:
@@ -89,7 +89,7 @@ class Dripping(ScriptedServer):
 
 
 @pytest.mark.rule("H2")
-async def test_a_list_that_never_ends_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_listing_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.host.servers.link._LONGEST_LISTING", 0.1)
     async with Wire(Dripping().server()).link() as link:
         with pytest.raises(UnavailableError, match=r"`upstream` did not list its skills in 0\.1 s"):
@@ -123,7 +123,7 @@ for line in sys.stdin:
     ],
     ids=["half a character", "id at the end", "deep", "cut"],
 )
-async def test_an_answer_that_cannot_be_read_is_told_of_at_once(tmp_path: Path, answer: str) -> None:
+async def test_unreadable_answer_is_reported_immediately(tmp_path: Path, answer: str) -> None:
     (tmp_path / "server.py").write_text(UNREADABLE, "utf-8")
     target = Target("x", command=(sys.executable, str(tmp_path / "server.py"), answer))
     async with ServerLink(target) as link:
@@ -138,7 +138,7 @@ class Failing(ScriptedServer):
         raise MCPError(-32000, "the disk is full")
 
 
-async def test_an_error_of_the_server_is_no_lost_connection(mode: str) -> None:
+async def test_server_error_does_not_cause_a_reconnect(mode: str) -> None:
     script = Failing([entry_of("x", FILES)], FILES)
     wire = Wire(script.server(), mode)
     async with wire.link() as link:
@@ -148,7 +148,7 @@ async def test_an_error_of_the_server_is_no_lost_connection(mode: str) -> None:
 
 
 @pytest.mark.rule("H29")
-async def test_one_who_asks_later_gets_a_listing_of_its_own() -> None:
+async def test_later_request_gets_a_fresh_listing() -> None:
     script = scripted()
     async with Wire(script.server()).link() as link:
         await link.list()
@@ -156,7 +156,7 @@ async def test_one_who_asks_later_gets_a_listing_of_its_own() -> None:
     assert listings(script) == 2
 
 
-async def test_one_who_does_not_wait_takes_nothing_from_the_others() -> None:
+async def test_cancelled_listing_does_not_affect_later_requests() -> None:
     script = scripted()
     async with Wire(script.server()).link() as link:
         with anyio.CancelScope() as impatient:
@@ -167,7 +167,7 @@ async def test_one_who_does_not_wait_takes_nothing_from_the_others() -> None:
 
 
 @pytest.mark.rule("H1")
-async def test_a_server_without_the_extension_is_asked_for_no_skill(mode: str) -> None:
+async def test_server_without_the_extension_gets_no_skill_requests(mode: str) -> None:
     script = ScriptedServer([entry_of("x", FILES)], FILES, declared=None)
     async with Wire(script.server(), mode).link() as link:
         assert (await link.list()).skills == []
@@ -178,7 +178,7 @@ async def test_a_server_without_the_extension_is_asked_for_no_skill(mode: str) -
 
 
 @pytest.mark.rule("H1")
-async def test_a_server_that_reads_no_directories_is_not_asked_to() -> None:
+async def test_directory_read_is_sent_only_if_declared() -> None:
     script = ScriptedServer([entry_of("x", FILES)], FILES, declared={"directoryRead": "yes"})
     async with Wire(script.server()).link() as link:
         with pytest.raises(VerificationError, match="does not declare `resources/directory/read`"):
@@ -190,7 +190,7 @@ async def test_a_server_that_reads_no_directories_is_not_asked_to() -> None:
         assert [dict(each) for each in await link.read_directory("skill://x")] == [child]
 
 
-async def test_what_a_server_refuses_is_said_in_its_words(mode: str) -> None:
+async def test_refusal_carries_the_message_of_the_server(mode: str) -> None:
     wire = Wire(scripted().server(), mode)
     async with wire.link() as link:
         with pytest.raises(MCPError, match="unknown file"):
@@ -199,7 +199,7 @@ async def test_what_a_server_refuses_is_said_in_its_words(mode: str) -> None:
     assert wire.connections == 1
 
 
-async def test_a_lost_server_is_connected_again_when_it_is_asked_next(mode: str) -> None:
+async def test_lost_connection_is_reopened_on_the_next_request(mode: str) -> None:
     wire = Wire(scripted().server(), mode)
     async with wire.link() as link:
         for connections in (1, 2, 3):
@@ -208,7 +208,7 @@ async def test_a_lost_server_is_connected_again_when_it_is_asked_next(mode: str)
             wire.cut()
 
 
-async def test_a_server_that_is_away_is_an_error_until_it_is_back() -> None:
+async def test_unreachable_server_is_an_error_until_it_returns() -> None:
     wire = Wire(scripted().server())
     wire.up = False
     async with wire.link() as link:
@@ -219,7 +219,7 @@ async def test_a_server_that_is_away_is_an_error_until_it_is_back() -> None:
         assert len((await link.list()).skills) == 1
 
 
-async def test_a_closed_link_asks_nobody() -> None:
+async def test_closed_link_sends_no_requests() -> None:
     wire = Wire(scripted().server())
     async with wire.link() as link:
         await link.list()
@@ -229,7 +229,7 @@ async def test_a_closed_link_asks_nobody() -> None:
     assert wire.connections == 1
 
 
-async def test_closing_ends_whoever_waits() -> None:
+async def test_closing_a_link_ends_waiting_listeners() -> None:
     wire = Wire(scripted().server())
     link = wire.link()
     with anyio.fail_after(PATIENCE):
@@ -280,7 +280,7 @@ class Ear:
                 await self._more.wait()
 
 
-async def test_skills_that_come_and_go_are_heard_of(mode: str) -> None:
+async def test_added_and_removed_skills_are_noticed(mode: str) -> None:
     async with followed(mode) as (source, _, ear):
         await ear.until("one")
         source.put(skill("two"))
@@ -289,7 +289,7 @@ async def test_skills_that_come_and_go_are_heard_of(mode: str) -> None:
         await ear.until("two")
 
 
-async def test_other_contents_of_a_skill_are_heard_of(mode: str) -> None:
+async def test_changed_skill_contents_are_noticed(mode: str) -> None:
     async with followed(mode) as (source, _, ear):
         source.put(skill("two"))
         await ear.until("one", "two")
@@ -299,7 +299,7 @@ async def test_other_contents_of_a_skill_are_heard_of(mode: str) -> None:
             await ear.until("one", "two", other_than=before)
 
 
-async def test_a_server_that_was_lost_is_heard_of_again(mode: str) -> None:
+async def test_changes_are_noticed_again_after_a_reconnect(mode: str) -> None:
     async with followed(mode) as (source, _, ear):
         await ear.until("one")
         ear.wire.up = False
@@ -312,7 +312,7 @@ async def test_a_server_that_was_lost_is_heard_of_again(mode: str) -> None:
         await ear.until("two")
 
 
-async def test_a_server_that_cannot_tell_is_listened_to_in_peace(mode: str) -> None:
+async def test_server_without_notifications_is_not_polled_repeatedly(mode: str) -> None:
     script = scripted()
     wire = Wire(script.server(), mode)
     async with wire.link() as link, anyio.create_task_group() as tasks:
@@ -333,7 +333,7 @@ server.run()
 """
 
 
-async def test_a_program_that_dies_is_started_again_and_none_is_left_behind(tmp_path: Path) -> None:
+async def test_killed_program_is_restarted_and_no_process_remains(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(SERVER, "utf-8")
     pid = tmp_path / "pid"
     target = Target("program", command=(sys.executable, str(tmp_path / "server.py"), str(pid)))
@@ -352,7 +352,7 @@ async def test_a_program_that_dies_is_started_again_and_none_is_left_behind(tmp_
 
 
 @pytest.mark.parametrize(("version", "asked_meanwhile"), [("legacy", 0), ("auto", 1)])
-async def test_a_web_server_that_was_started_anew_is_found_again(
+async def test_restarted_web_server_is_reconnected(
     tmp_path: Path, version: str, asked_meanwhile: int
 ) -> None:
     write_skill(tmp_path, "x")

@@ -42,7 +42,7 @@ def reads(script: ScriptedServer) -> list[str]:
         GUIDE,
     ],
 )
-async def test_a_listed_file_is_read_however_its_path_is_written(mode: Any, path: str) -> None:
+async def test_listed_file_is_read_by_equivalent_path_spellings(mode: Any, path: str) -> None:
     script = refunds()
     async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
@@ -76,9 +76,7 @@ async def test_a_listed_file_is_read_however_its_path_is_written(mode: Any, path
         "x" * 10_000,
     ],
 )
-async def test_an_unlisted_path_is_a_failed_verification_and_asks_the_server_nothing(
-    mode: Any, path: str
-) -> None:
+async def test_unlisted_path_is_refused_without_asking_the_server(mode: Any, path: str) -> None:
     script = refunds()
     script.files = {**script.files, "skill://other/SKILL.md": b"secret", f"skill://refunds/{path}": b"secret"}
     async with open_host(mode, Person(), acme=script) as host:
@@ -94,7 +92,7 @@ async def test_an_unlisted_path_is_a_failed_verification_and_asks_the_server_not
 
 @every_era
 @pytest.mark.rule("H19")
-async def test_names_are_read_as_a_document_writes_them(mode: Any) -> None:
+async def test_encoded_file_names_are_read_by_plain_or_encoded_path(mode: Any) -> None:
     script = ScriptedServer()
     script.publish("x", {"with%20space.md": b"space", "a%25b.md": b"percent", "%C3%A4.md": b"umlaut"})
     async with open_host(mode, Person(), acme=script) as host:
@@ -111,7 +109,7 @@ async def test_names_are_read_as_a_document_writes_them(mode: Any) -> None:
 
 @every_era
 @pytest.mark.rule("H14")
-async def test_files_are_read_from_load_to_release_and_at_no_other_time(mode: Any) -> None:
+async def test_files_are_readable_only_between_load_and_release(mode: Any) -> None:
     script = refunds()
     async with open_host(mode, Person(), acme=script) as host:
         session, other = host.session(), host.session()
@@ -130,7 +128,7 @@ async def test_files_are_read_from_load_to_release_and_at_no_other_time(mode: An
 
 @every_era
 @pytest.mark.rule("H14")
-async def test_what_is_loaded_is_held_also_when_no_list_has_it_any_more(mode: Any) -> None:
+async def test_loaded_skill_stays_readable_after_it_is_unlisted(mode: Any) -> None:
     script = refunds()
     async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
@@ -169,7 +167,7 @@ CHANGES: list[Callable[[ScriptedServer], str]] = [rotated, added, removed, made_
 @every_era
 @pytest.mark.rule("H15", "H17")
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_change_that_a_look_shows_needs_a_new_yes_and_going_back_does_not_help(
+async def test_changed_skill_needs_new_approval_even_after_reverting(
     mode: Any, change: Callable[[ScriptedServer], str]
 ) -> None:
     script, person = refunds(), Person()
@@ -194,7 +192,7 @@ async def test_a_change_that_a_look_shows_needs_a_new_yes_and_going_back_does_no
 
 @every_era
 @pytest.mark.rule("H15")
-async def test_a_file_that_differs_has_the_entry_asked_for_once_and_is_shown_as_a_change(mode: Any) -> None:
+async def test_changed_file_refetches_the_entry_and_needs_new_approval(mode: Any) -> None:
     script, person = refunds(), Person()
     async with open_host(mode, person, acme=script) as host:
         session = host.session()
@@ -215,7 +213,7 @@ async def test_a_file_that_differs_has_the_entry_asked_for_once_and_is_shown_as_
 
 @every_era
 @pytest.mark.rule("H15")
-async def test_a_skill_that_changed_before_it_was_loaded_is_a_second_question(mode: Any) -> None:
+async def test_skill_changed_before_loading_is_asked_about_again(mode: Any) -> None:
     script, person = refunds(), Person()
     async with open_host(mode, person, acme=script) as host:
         script.publish("refunds", body="# New steps\n")
@@ -226,7 +224,7 @@ async def test_a_skill_that_changed_before_it_was_loaded_is_a_second_question(mo
 
 @every_era
 @pytest.mark.rule("H15")
-async def test_who_says_no_to_the_new_version_gets_none(mode: Any) -> None:
+async def test_refusing_the_new_version_blocks_all_reads(mode: Any) -> None:
     script, person = refunds(), Person()
     async with open_host(mode, person, acme=script) as host:
         session = host.session()
@@ -242,7 +240,7 @@ async def test_who_says_no_to_the_new_version_gets_none(mode: Any) -> None:
 
 @every_era
 @pytest.mark.rule("H15")
-async def test_a_version_that_changes_while_the_person_thinks_is_asked_about_again(mode: Any) -> None:
+async def test_skill_changed_during_approval_is_asked_about_again(mode: Any) -> None:
     script = refunds()
 
     class Thinking(Person):
@@ -263,7 +261,7 @@ async def test_a_version_that_changes_while_the_person_thinks_is_asked_about_aga
 
 @every_era
 @pytest.mark.rule("H15")
-async def test_a_file_that_is_refused_under_the_same_entry_is_only_that(mode: Any) -> None:
+async def test_missing_file_does_not_block_other_files(mode: Any) -> None:
     script = refunds()
     async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
@@ -276,7 +274,7 @@ async def test_a_file_that_is_refused_under_the_same_entry_is_only_that(mode: An
 
 @every_era
 @pytest.mark.rule("H17")
-async def test_the_order_of_files_means_nothing(mode: Any) -> None:
+async def test_reordering_files_is_not_a_change(mode: Any) -> None:
     script, person = refunds(), Person()
     async with open_host(mode, person, acme=script) as host:
         session = host.session()
@@ -290,7 +288,7 @@ async def test_the_order_of_files_means_nothing(mode: Any) -> None:
 
 @every_era
 @pytest.mark.rule("H16")
-async def test_a_folder_is_listed_from_the_entry_and_what_the_server_adds_is_neither_shown_nor_read(
+async def test_folder_listing_shows_only_files_of_the_entry(
     mode: Any,
 ) -> None:
     script = refunds()
@@ -311,7 +309,7 @@ async def test_a_folder_is_listed_from_the_entry_and_what_the_server_adds_is_nei
 
 @every_era
 @pytest.mark.rule("H16")
-async def test_a_folder_of_a_skill_without_a_list_shows_what_is_in_it_and_nothing_beyond(mode: Any) -> None:
+async def test_dynamic_skill_folder_lists_only_its_direct_children(mode: Any) -> None:
     script = honest("live")
     script.entries[0]["resources"] = "dynamic"
     children = [{"uri": "skill://live/SKILL.md"}, {"uri": "skill://live/references"}]
@@ -330,7 +328,7 @@ async def test_a_folder_of_a_skill_without_a_list_shows_what_is_in_it_and_nothin
 
 @every_era
 @pytest.mark.rule("H18", "H19")
-async def test_a_nested_skill_is_text_of_the_outer_one_until_it_has_its_own_yes(mode: Any) -> None:
+async def test_nested_skill_needs_its_own_approval_to_load(mode: Any) -> None:
     script, person = ScriptedServer(), Person()
     inner = {"allowed-tools": "Bash", "hooks": {"PreToolUse": "rm"}}
     script.publish("outer/inner", {"help.md": b"inner help"}, inner)
@@ -360,7 +358,7 @@ async def test_a_nested_skill_is_text_of_the_outer_one_until_it_has_its_own_yes(
 
 @every_era
 @pytest.mark.rule("H14", "H15")
-async def test_a_yes_that_was_taken_back_ends_every_read(mode: Any) -> None:
+async def test_revoked_approval_ends_reads_of_a_loaded_skill(mode: Any) -> None:
     script, person = refunds(), Person()
     async with open_host(mode, person, acme=script) as host:
         session = host.session()

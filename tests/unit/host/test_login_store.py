@@ -87,7 +87,7 @@ def test_damaged_login_is_reported_and_can_be_replaced(logins: Logins, content: 
 @pytest.mark.parametrize(
     "url", ["login.example", "https://", "https://x:y/", "file:///etc/x", "https://a b/"]
 )
-def test_stored_url_that_is_none_is_reported(logins: Logins, field: str, url: str) -> None:
+def test_invalid_stored_url_is_reported(logins: Logins, field: str, url: str) -> None:
     logins.save(a_record())
     fields = json.loads(file_of(logins).read_bytes()) | {field: url}
     file_of(logins).write_text(json.dumps(fields), "utf-8")
@@ -103,7 +103,7 @@ def test_login_file_that_others_may_read_is_not_used(logins: Logins) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_link_or_pipe_in_place_of_a_login_is_not_used(logins: Logins, tmp_path: Path, kind: str) -> None:
+def test_link_or_pipe_as_login_file_is_not_used(logins: Logins, tmp_path: Path, kind: str) -> None:
     logins.save(a_record())
     path = file_of(logins)
     path.rename(tmp_path / "elsewhere.json")
@@ -153,7 +153,7 @@ def secrets_in(keyring: Path) -> list[str]:
     return [path.read_text("utf-8") for path in keyring.iterdir()]
 
 
-def test_tokens_are_in_the_keyring_and_not_in_the_file(logins: Logins, keyring: Path) -> None:
+def test_tokens_are_stored_in_the_keyring_not_the_file(logins: Logins, keyring: Path) -> None:
     logins.save(a_record())
     assert [json.loads(secret)["refresh"] for secret in secrets_in(keyring)] == ["refresh"]
     assert json.loads(file_of(logins).read_bytes())["tokens"] is None
@@ -166,14 +166,14 @@ def test_tokens_are_in_the_keyring_and_not_in_the_file(logins: Logins, keyring: 
     assert secrets_in(keyring) == []
 
 
-def test_tokens_that_a_keyring_refuses_are_in_the_file(logins: Logins, keyring: Path) -> None:
+def test_tokens_refused_by_the_keyring_are_stored_in_the_file(logins: Logins, keyring: Path) -> None:
     large = a_record(tokens=Tokens("a" * 20_000, "refresh"))
     assert not logins.save(large).in_keyring
     assert secrets_in(keyring) == []
     assert logins.with_tokens("acme", SERVER) == large
 
 
-def test_tokens_that_a_keyring_lost_need_a_new_login(logins: Logins, keyring: Path) -> None:
+def test_tokens_missing_from_the_keyring_need_a_new_login(logins: Logins, keyring: Path) -> None:
     logins.save(a_record())
     for path in keyring.iterdir():
         path.unlink()
@@ -247,9 +247,7 @@ except Exception as error:
 """
 
 
-def test_hanging_keyring_does_not_keep_a_process_from_ending(
-    logins: Logins, keyring: Path, tmp_path: Path
-) -> None:
+def test_process_exits_despite_a_hanging_keyring(logins: Logins, keyring: Path, tmp_path: Path) -> None:
     logins.save(a_record())
     env = {**os.environ, "PYTHON_KEYRING_BACKEND": "tests.support.keyrings.HangingKeyring"}
     command = [sys.executable, "-c", READ, str(tmp_path / "state"), SERVER]

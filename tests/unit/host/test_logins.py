@@ -93,7 +93,7 @@ async def test_host_with_a_handler_logs_in_on_discovery(site: LoginSite, tmp_pat
     assert (shown.label, shown.server, shown.issuer) == ("acme", site.url, site.issuer)
 
 
-async def test_no_login_is_asked_for_where_it_would_not_be_used(site: LoginSite, tmp_path: Path) -> None:
+async def test_no_login_is_requested_where_it_would_be_unused(site: LoginSite, tmp_path: Path) -> None:
     visitor = Visitor()
     targets = [
         target_of(site, "token").with_token("bad"),
@@ -215,9 +215,7 @@ async def test_only_a_final_refusal_ends_a_login(
         await reach(with_login(target_of(site), logins))
 
 
-async def test_refused_token_without_a_refresh_token_is_kept_until_it_expires(
-    site: LoginSite, logins: Logins
-) -> None:
+async def test_refused_token_is_kept_if_no_refresh_token_exists(site: LoginSite, logins: Logins) -> None:
     site.control(no_refresh=True)
     record = await logged_in(site, logins)
     site.control(answers={"server /mcp": {"status": 401, "body": {}}})
@@ -348,7 +346,7 @@ async def test_token_is_bound_to_label_and_url(site: LoginSite, logins: Logins) 
     assert site.tokens_at("login") == set()
 
 
-async def test_login_is_for_every_query_of_a_url(site: LoginSite, tmp_path: Path) -> None:
+async def test_login_applies_to_every_query_of_its_url(site: LoginSite, tmp_path: Path) -> None:
     tenants = [Target.parse(f"{site.url}?tenant={name}") for name in ("a", "b")]
     with State.open(tmp_path / "state") as state:
         await keep_login(state.logins, await log_in(Target.parse(site.url), Visitor()))
@@ -375,7 +373,7 @@ async def test_redirect_to_another_origin_gets_no_token(site: LoginSite, logins:
     assert site.tokens_at("login") == set()
 
 
-async def test_query_of_the_server_url_stays_on_this_machine(site: LoginSite, logins: Logins) -> None:
+async def test_query_of_the_server_url_is_not_sent_or_stored(site: LoginSite, logins: Logins) -> None:
     """A server without resource metadata, so that its own URL is the resource of the tokens."""
     origin = site.url.removesuffix("/mcp")
     gone: dict[str, Any] = {"status": 404, "body": {}}
@@ -401,7 +399,7 @@ async def test_query_of_the_server_url_stays_on_this_machine(site: LoginSite, lo
 
 
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", "none"])
-async def test_registered_client_is_used_as_the_login_server_wants(
+async def test_known_client_uses_the_supported_authentication_method(
     site: LoginSite, logins: Logins, method: str
 ) -> None:
     wanted = {
@@ -481,9 +479,7 @@ async def test_client_that_cannot_be_stored_is_refused(site: LoginSite) -> None:
     assert told.endswith("cannot be stored: `client_id` is not a string of at most 65,536 characters")
 
 
-async def test_login_server_that_never_answers_is_given_up(
-    site: LoginSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_silent_login_server_times_out(site: LoginSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.host.login.login_server._REQUEST_SECONDS", 0.2)
     told = await failure(site, hold=["login /.well-known/oauth-authorization-server"])
     assert told.endswith("does not answer in time")
@@ -509,7 +505,7 @@ async def test_login_server_without_pkce_is_sent_nothing(site: LoginSite, method
         ("https://evil.example/authorize#page", "has a fragment"),
     ],
 )
-async def test_a_page_that_must_not_be_opened_is_not_shown(site: LoginSite, page: str, told: str) -> None:
+async def test_unsafe_login_page_is_not_shown(site: LoginSite, page: str, told: str) -> None:
     visitor = Visitor()
     assert told in await failure(site, visitor, metadata={"authorization_endpoint": page})
     assert visitor.shown == []
@@ -604,7 +600,7 @@ async def test_public_server_cannot_name_a_host_with_a_private_address(
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/mcp", "https://10.0.0.7/mcp"])
-async def test_server_that_must_be_public_is_not_reached_inside(url: str) -> None:
+async def test_login_to_public_only_server_refuses_private_addresses(url: str) -> None:
     target = Target("acme", url=url, public_only=True)
     with pytest.raises(LoginError, match="private network"):
         await log_in(target, Visitor())

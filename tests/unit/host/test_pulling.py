@@ -26,7 +26,7 @@ def mode_of(path: Path) -> int:
 
 @every_era
 @pytest.mark.rule("H9", "H11")
-async def test_a_skill_is_written_below_its_label_and_its_path(mode: Any, tmp_path: Path) -> None:
+async def test_pulled_skill_is_written_under_its_label_and_path(mode: Any, tmp_path: Path) -> None:
     script = ScriptedServer()
     script.publish("billing/refunds", {"scripts/run%20me.py": b"print()", "logo.png": b"\xff\0"})
     script.publish("owner/repo/exotic", scheme="github")
@@ -61,7 +61,7 @@ def another_frontmatter(script: ScriptedServer) -> None:
 @every_era
 @pytest.mark.rule("H13", "H15")
 @pytest.mark.parametrize("lie", [rotated, missing, another_frontmatter])
-async def test_it_is_there_whole_or_not_at_all(mode: Any, lie: Any, tmp_path: Path) -> None:
+async def test_failed_pull_leaves_no_files(mode: Any, lie: Any, tmp_path: Path) -> None:
     script = honest("refunds")
     lie(script)
     async with open_host(mode, None, acme=script) as host:
@@ -72,9 +72,7 @@ async def test_it_is_there_whole_or_not_at_all(mode: Any, lie: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize("path", ["a%2F..%2Fb.md", "CON", "a%00b", "trailing.", "C:x", "a/%2e%2e/%2e%2e/b"])
-async def test_no_name_leads_elsewhere_or_means_something_else_on_another_machine(
-    path: str, tmp_path: Path
-) -> None:
+async def test_unsafe_file_names_are_not_written(path: str, tmp_path: Path) -> None:
     script = ScriptedServer()
     script.publish("refunds", {path: b"x"})
     async with open_host("auto", None, acme=script) as host:
@@ -85,7 +83,7 @@ async def test_no_name_leads_elsewhere_or_means_something_else_on_another_machin
     assert tree(tmp_path) == {}
 
 
-async def test_no_path_of_a_skill_leads_elsewhere(tmp_path: Path) -> None:
+async def test_unsafe_skill_paths_are_not_written(tmp_path: Path) -> None:
     script = ScriptedServer()
     for path in ("../../refunds", "%2e%2e/%2e%2e/refunds", "a%5c..%5c/refunds", "CON/refunds"):
         script.publish(path)
@@ -96,7 +94,7 @@ async def test_no_path_of_a_skill_leads_elsewhere(tmp_path: Path) -> None:
     assert tree(tmp_path) == {}
 
 
-async def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
+async def test_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
     async with open_host("auto", None, acme=honest("refunds")) as host:
         skill = host.registry.resolve("acme:refunds")
         folder = await host.pull(skill, tmp_path)
@@ -105,14 +103,14 @@ async def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
         assert (folder / "references/guide.md").read_bytes() == b"# Guide\n"
 
 
-async def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_write_failure_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     async with open_host("auto", None, acme=honest("refunds")) as host:
         with pytest.raises(UsageError, match=r"cannot write .*: not a directory"):
             await host.pull(host.registry.resolve("acme:refunds"), tmp_path / "file")
 
 
-async def test_content_made_when_it_is_read_is_not_pulled(tmp_path: Path) -> None:
+async def test_dynamic_skill_is_not_pulled(tmp_path: Path) -> None:
     script = honest("live")
     script.entries[0]["resources"] = "dynamic"
     async with open_host("auto", None, acme=script) as host:
@@ -122,7 +120,7 @@ async def test_content_made_when_it_is_read_is_not_pulled(tmp_path: Path) -> Non
 
 @every_era
 @pytest.mark.rule("H12")
-async def test_a_person_looks_at_one_file_without_approving_anything(mode: Any) -> None:
+async def test_host_reads_one_file_without_asking_for_approval(mode: Any) -> None:
     script, person = honest("refunds"), Person()
     async with open_host(mode, person, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")

@@ -14,7 +14,7 @@ def heard(caplog: pytest.LogCaptureFixture) -> bool:
     return bool(caplog.records)
 
 
-def test_the_logs_speak_again_when_the_last_connection_ends(caplog: pytest.LogCaptureFixture) -> None:
+def test_logging_resumes_when_the_last_connection_ends(caplog: pytest.LogCaptureFixture) -> None:
     first, second = silence_sdk_logging(), silence_sdk_logging()
     with owned():
         first.__enter__()
@@ -25,13 +25,13 @@ def test_the_logs_speak_again_when_the_last_connection_ends(caplog: pytest.LogCa
     assert heard(caplog)
 
 
-def test_loggers_of_a_program_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+def test_loggers_of_an_embedding_program_are_unchanged(caplog: pytest.LogCaptureFixture) -> None:
     with silence_sdk_logging():
         assert heard(caplog)
         assert logging.getLogger("mcp.client").propagate
 
 
-def test_what_we_log_ourselves_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
+def test_own_log_messages_are_not_silenced(caplog: pytest.LogCaptureFixture) -> None:
     with owned(), silence_sdk_logging():
         logging.getLogger("skillwire.server.build").error("of our own")
     assert [record.getMessage() for record in caplog.records] == ["of our own"]

@@ -97,7 +97,7 @@ async def test_findings_are_in_the_order_of_the_list() -> None:
     assert [skill.good for skill in report.skills] == [number not in {2, 7} for number in range(9)]
 
 
-async def test_few_files_of_unknown_size_are_read_concurrently() -> None:
+async def test_concurrent_reads_of_unknown_size_are_limited() -> None:
     script, crowd = ScriptedServer(), Crowd(MAX_CONCURRENT_UNSIZED_READS)
     for number in range(9):
         script.publish(f"skill-{number}")
@@ -132,7 +132,7 @@ async def test_budget_holds_for_concurrent_reads_of_unknown_size() -> None:
     assert script.count("resources/read") <= 3 + MAX_CONCURRENT_UNSIZED_READS
 
 
-async def test_answer_to_a_small_file_may_not_be_large() -> None:
+async def test_oversized_answer_for_a_small_file_is_refused() -> None:
     """A file that is listed with one byte is not a file of unknown size."""
     script = ScriptedServer()
     script.publish("many", {f"{number}.bin": b"x" for number in range(3)})
@@ -145,7 +145,7 @@ async def test_answer_to_a_small_file_may_not_be_large() -> None:
     assert (found.path, found.rule) == (uri, Rule.READ_BUDGET)
 
 
-async def test_skills_that_are_not_listed_are_asked_for_concurrently() -> None:
+async def test_unlisted_skills_are_fetched_concurrently() -> None:
     script, crowd = ScriptedServer(), Crowd(MAX_CONCURRENT_READS, "skills/get")
     for number in range(MAX_CONCURRENT_READS):
         script.publish(f"skill-{number}")
@@ -273,7 +273,7 @@ async def test_first_error_in_order_is_raised_and_cancels_the_rest() -> None:
     assert 3 in cancelled
 
 
-async def test_error_of_the_taker_is_raised_as_it_is() -> None:
+async def test_consumer_error_is_raised_unchanged() -> None:
     async def ask(number: int) -> int:
         return number
 

@@ -32,7 +32,7 @@ def handles(*skills: HostedSkill) -> list[str]:
 
 
 @pytest.mark.rule("H9", "H10")
-def test_no_server_has_a_skill_in_what_reads_as_another_place() -> None:
+def test_server_skill_path_cannot_imitate_another_label() -> None:
     evil, other = skill("acme", "mine/refunds"), skill("acme", "acme/orders")
     for registry in (
         Registry([skill("mine", "orders", local=True), evil, other]),
@@ -46,7 +46,7 @@ def test_no_server_has_a_skill_in_what_reads_as_another_place() -> None:
 
 
 @pytest.mark.rule("H10")
-def test_a_skill_of_a_server_goes_by_its_label_and_an_own_one_by_its_name() -> None:
+def test_server_skills_are_labelled_and_own_skills_are_not() -> None:
     registry = Registry([skill("mine", "orders", local=True), skill("acme", "refunds")])
     assert [each.handle for each in registry] == ["orders", "acme:refunds"]
     for name in ("refunds", "acme:refunds", "acme:skill://refunds", "acme:skill://refunds/SKILL.md"):
@@ -56,7 +56,7 @@ def test_a_skill_of_a_server_goes_by_its_label_and_an_own_one_by_its_name() -> N
 
 
 @pytest.mark.rule("H10")
-def test_no_server_takes_the_place_of_an_own_skill_and_the_person_is_told() -> None:
+def test_own_skill_wins_a_name_clash_which_is_reported() -> None:
     registry = Registry([skill("acme", "refunds"), skill("mine", "refunds", local=True)])
     assert registry.resolve("refunds").local is True
     assert registry.resolve("acme:refunds").local is False
@@ -68,14 +68,14 @@ def test_no_server_takes_the_place_of_an_own_skill_and_the_person_is_told() -> N
 
 
 @pytest.mark.rule("H10")
-def test_a_path_means_an_own_skill_before_that_of_a_server() -> None:
+def test_own_skill_wins_a_path_clash() -> None:
     registry = Registry([skill("acme", "team/refunds"), skill("mine", "team/refunds", local=True)])
     assert registry.resolve("team/refunds").label == "mine"
     assert registry.resolve("acme:team/refunds").label == "acme"
 
 
 @pytest.mark.rule("H10")
-def test_a_name_of_two_servers_means_neither() -> None:
+def test_name_shared_by_two_servers_is_ambiguous() -> None:
     registry = Registry([skill("acme", "refunds"), skill("evil", "x/refunds")])
     with pytest.raises(AmbiguousNameError, match="use one of: `acme:refunds`, `evil:refunds`"):
         registry.resolve("refunds")
@@ -84,7 +84,7 @@ def test_a_name_of_two_servers_means_neither() -> None:
 
 
 @pytest.mark.rule("H10")
-def test_two_skills_of_one_list_are_told_apart_by_their_paths() -> None:
+def test_same_named_skills_of_one_server_get_different_handles() -> None:
     twins = [skill("acme", "a/twin"), skill("acme", "b/twin"), skill("acme", "twin")]
     assert handles(*twins) == ["acme:a/twin", "acme:b/twin", "acme:skill://twin"]
     registry = Registry(twins)
@@ -95,7 +95,7 @@ def test_two_skills_of_one_list_are_told_apart_by_their_paths() -> None:
 
 
 @pytest.mark.rule("H10", "H27")
-def test_what_differs_only_in_what_nobody_sees_is_told_apart_all_the_same() -> None:
+def test_invisible_differences_give_different_ascii_handles() -> None:
     registry = Registry(
         [skill("a", "x/twin"), skill("a", "x\u200b/twin"), skill("a", "x/twin", scheme="other\u202e")]
     )
@@ -105,7 +105,7 @@ def test_what_differs_only_in_what_nobody_sees_is_told_apart_all_the_same() -> N
 
 
 @pytest.mark.rule("H9")
-def test_a_uri_alone_means_nothing() -> None:
+def test_uri_without_a_label_is_refused() -> None:
     registry = Registry([skill("acme", "refunds")])
     with pytest.raises(NoLabelError, match="write `acme:refunds`"):
         registry.resolve("skill://refunds/SKILL.md")
@@ -118,13 +118,13 @@ def test_a_uri_alone_means_nothing() -> None:
 
 
 @pytest.mark.rule("H9")
-def test_the_same_address_on_two_servers_is_two_skills() -> None:
+def test_same_uri_on_two_servers_is_two_skills() -> None:
     registry = Registry([skill("one", "x"), skill("two", "x")])
     assert [registry.skill((label, "skill://x/SKILL.md")).label for label in ("one", "two")] == ["one", "two"]
     assert registry.get(("three", "skill://x/SKILL.md")) is None
 
 
-def test_a_wrong_name_is_answered_with_those_that_come_closest() -> None:
+def test_unknown_name_suggests_the_closest_names() -> None:
     registry = Registry([skill("acme", "refunds")])
     with pytest.raises(UnknownNameError, match=r"did you mean `acme:refunds`\?"):
         registry.resolve("acme:refund")
@@ -132,7 +132,7 @@ def test_a_wrong_name_is_answered_with_those_that_come_closest() -> None:
         registry.resolve("evil:refunds")
 
 
-def test_a_fresh_entry_takes_the_place_of_the_old_one_and_problems_stay() -> None:
+def test_updated_entry_replaces_the_old_one_and_problems_stay() -> None:
     problem = Problem("", Rule.TIMEOUT, Severity.ERROR, "no", label="evil")
     before = Registry([skill("acme", "x"), skill("acme", "y")], [problem])
     fresh = SkillClaim("skill://x/SKILL.md", {"name": "x", "description": "new"}, None)
@@ -143,7 +143,7 @@ def test_a_fresh_entry_takes_the_place_of_the_old_one_and_problems_stay() -> Non
 
 
 @pytest.mark.rule("H10")
-def test_of_very_many_clashes_the_first_are_told_and_the_others_counted() -> None:
+def test_excess_name_clashes_are_only_counted() -> None:
     names = [f"skill-{number}" for number in range(300)]
     registry = Registry(skill(label, name) for label in ("one", "two") for name in names)
     assert len(registry.problems) == 201
@@ -164,7 +164,7 @@ _SKILLS = st.lists(
 
 @pytest.mark.rule("H9", "H10")
 @given(_SKILLS)
-def test_every_skill_has_a_name_that_means_it_and_no_other(
+def test_every_skill_has_a_unique_handle(
     found: list[tuple[str, list[str], str, str]],
 ) -> None:
     skills = {
@@ -185,7 +185,7 @@ def test_every_skill_has_a_name_that_means_it_and_no_other(
 
 
 @pytest.mark.rule("H10")
-async def test_an_own_skill_is_loaded_whoever_else_has_one_of_that_name(tmp_path: Path) -> None:
+async def test_own_skill_loads_despite_a_same_named_server_skill(tmp_path: Path) -> None:
     write_skill(tmp_path, "refunds")
     person = Person()
     async with open_host("auto", person, None, {"mine": tmp_path}, acme=honest("refunds")) as host:

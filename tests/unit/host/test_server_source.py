@@ -54,7 +54,7 @@ def reads(script: ScriptedServer) -> list[str]:
     return [params["uri"] for method, params in script.asked if method == "resources/read"]
 
 
-async def test_entries_are_passed_on_word_for_word_under_the_label() -> None:
+async def test_entries_are_passed_on_unchanged_under_the_label() -> None:
     files = quoted_files(FILES)
     entry = entry_of("x", files)
     entry["frontmatter"] |= {"metadata": {"a": [1, 2.5, None, True]}, "license": "MIT", "odd": {"b": "ü"}}
@@ -77,7 +77,7 @@ async def test_entries_are_passed_on_word_for_word_under_the_label() -> None:
 
 
 @pytest.mark.rule("H11")
-async def test_nothing_is_read_before_somebody_reads_and_then_nothing_else() -> None:
+async def test_only_the_requested_file_is_read_from_the_server() -> None:
     script = ScriptedServer([entry_of("x", files := quoted_files(FILES))], files)
     library = await library_of(script)
     assert reads(script) == []
@@ -98,7 +98,7 @@ async def test_two_servers_with_the_same_uris_stay_apart() -> None:
 
 
 @pytest.mark.rule("H4")
-async def test_other_schemes_are_published_and_no_two_of_one_path_are_lost() -> None:
+async def test_skills_with_other_schemes_get_distinct_uris() -> None:
     def foreign(scheme: str) -> tuple[dict[str, Any], dict[str, bytes]]:
         files = {uri.replace("skill://", scheme): content for uri, content in files_of("x").items()}
         entry = entry_of("x", files)
@@ -122,7 +122,7 @@ async def test_other_schemes_are_published_and_no_two_of_one_path_are_lost() -> 
 
 
 @pytest.mark.rule("H5")
-async def test_a_faulty_entry_is_a_problem_that_names_the_fault_beside_the_good_ones() -> None:
+async def test_bad_entries_are_reported_and_good_ones_kept() -> None:
     good = entry_of("x", files_of("x"))
     bad = {**entry_of("y", files_of("y")), "resources": "none"}
     half = entry_of("z", files_of("z"))
@@ -140,7 +140,7 @@ async def test_a_faulty_entry_is_a_problem_that_names_the_fault_beside_the_good_
 
 
 @pytest.mark.rule("H8")
-async def test_a_skill_above_the_limits_is_declined_by_its_entry_alone() -> None:
+async def test_skill_above_the_limits_is_declined_without_reading_it() -> None:
     files = files_of("x", {"a.md": b"A" * 10})
     script = ScriptedServer([entry_of("x", files)], files)
     size = sum(map(len, files.values()))
@@ -152,7 +152,7 @@ async def test_a_skill_above_the_limits_is_declined_by_its_entry_alone() -> None
     assert reads(script) == []
 
 
-async def test_a_dynamic_skill_stays_one_and_is_read_anew_each_time() -> None:
+async def test_dynamic_skill_is_read_anew_each_time() -> None:
     script = ScriptedServer([{**entry_of("x", {}), "resources": "dynamic"}], files_of("x"))
     library = await library_of(script)
     assert skill_entry(library.catalog.skill(OURS))["resources"] == "dynamic"
@@ -164,7 +164,7 @@ async def test_a_dynamic_skill_stays_one_and_is_read_anew_each_time() -> None:
 
 
 @pytest.mark.rule("H15")
-async def test_other_bytes_than_listed_are_refused_and_the_entry_is_asked_anew() -> None:
+async def test_unlisted_bytes_are_refused_after_refetching_the_entry() -> None:
     files = files_of("x", {"a.md": b"A"})
     script = ScriptedServer([entry_of("x", files)], files, read={"skill://x/a.md": {"contents": []}})
     library = await library_of(script)
@@ -181,7 +181,7 @@ async def test_other_bytes_than_listed_are_refused_and_the_entry_is_asked_anew()
 
 
 @pytest.mark.rule("H15")
-async def test_a_size_that_is_wrong_is_a_lie_though_the_digest_is_right() -> None:
+async def test_wrong_size_is_refused_even_with_the_right_digest() -> None:
     files = files_of("x", {"a.md": b"A"})
     entry = entry_of("x", files)
     entry["resources"][1]["size"] = 2
@@ -200,7 +200,7 @@ async def test_a_document_that_contradicts_its_entry_is_refused() -> None:
 
 
 @pytest.mark.rule("H15")
-async def test_a_file_that_was_rotated_is_served_under_its_new_digest() -> None:
+async def test_changed_file_is_served_under_its_new_digest() -> None:
     files = files_of("x", {"a.md": b"A"})
     script = ScriptedServer([entry_of("x", files)], files)
     library = await library_of(script)
@@ -212,7 +212,7 @@ async def test_a_file_that_was_rotated_is_served_under_its_new_digest() -> None:
     assert sum(method == "skills/list" for method, _ in script.asked) == 1
 
 
-async def test_a_skill_that_is_gone_is_gone() -> None:
+async def test_removed_skill_is_no_longer_served() -> None:
     script = ScriptedServer([entry_of("x", files_of("x"))], files_of("x"))
     library = await library_of(script)
     script.entries, script.files = [], {}
@@ -234,7 +234,7 @@ class Shelf:
         self.held[label, file] = content
 
 
-async def test_what_was_verified_once_comes_from_the_cache_also_without_the_server() -> None:
+async def test_verified_file_is_served_from_cache_without_the_server() -> None:
     files = files_of("x", {"a.md": b"A"})
     script = ScriptedServer([entry_of("x", files)], files)
     wire, shelf = Wire(script.server()), Shelf()
@@ -255,7 +255,7 @@ async def test_what_was_verified_once_comes_from_the_cache_also_without_the_serv
 
 
 @pytest.mark.rule("H1")
-async def test_a_server_without_the_extension_is_a_problem_and_nothing_else() -> None:
+async def test_server_without_the_extension_is_reported_and_gets_no_requests() -> None:
     script = ScriptedServer([entry_of("x", files_of("x"))], files_of("x"), declared=None)
     library = await library_of(script)
     assert [each.rule for each in library.catalog.problems] == [Rule.SERVER_LIST]
@@ -293,7 +293,7 @@ class Followed:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_server_that_comes_goes_and_changes_is_followed(mode: str) -> None:
+async def test_library_follows_server_outages_and_changes(mode: str) -> None:
     upstream = MemorySource([skill("one", files={"a.md": b"a"})])
     wire = Wire(skills_server(Library([upstream])), mode)
     beside = MemorySource([skill("mine")])

@@ -44,14 +44,14 @@ def renamed() -> SkillClaim:
 any_change = pytest.mark.parametrize("change", [rotated, added, removed, renamed, dynamic_skill])
 
 
-def test_a_skill_that_nobody_was_asked_about_is_unknown(state: State) -> None:
+def test_skill_never_asked_about_is_unknown(state: State) -> None:
     assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.UNKNOWN
     assert state.approvals.approved("shop", URI) is None
     assert state.approvals.all() == []
 
 
 @pytest.mark.rule("H17")
-def test_an_approval_stands_for_the_same_files_after_a_restart(tmp_path: Path) -> None:
+def test_approval_survives_a_restart(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
         state.approvals.approve("shop", SKILL)
@@ -62,7 +62,7 @@ def test_an_approval_stands_for_the_same_files_after_a_restart(tmp_path: Path) -
 
 
 @pytest.mark.rule("H17")
-def test_another_order_of_the_files_changes_nothing(state: State) -> None:
+def test_file_order_does_not_affect_an_approval(state: State) -> None:
     state.approvals.approve("shop", SKILL)
     shuffled = with_files(*reversed(SKILL.files or ()))
     assert shuffled != SKILL
@@ -72,7 +72,7 @@ def test_another_order_of_the_files_changes_nothing(state: State) -> None:
 
 @pytest.mark.rule("H15", "H17")
 @any_change
-def test_a_changed_set_of_files_revokes_and_going_back_does_not_restore(
+def test_changed_files_revoke_and_reverting_does_not_restore(
     state: State, change: Callable[[], SkillClaim]
 ) -> None:
     state.approvals.approve("shop", SKILL)
@@ -82,7 +82,7 @@ def test_a_changed_set_of_files_revokes_and_going_back_does_not_restore(
 
 
 @pytest.mark.rule("H15", "H17")
-def test_a_change_that_one_process_saw_is_known_to_the_next(tmp_path: Path) -> None:
+def test_seen_change_is_remembered_after_a_restart(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
         state.approvals.approve("shop", SKILL)
@@ -93,7 +93,7 @@ def test_a_change_that_one_process_saw_is_known_to_the_next(tmp_path: Path) -> N
 
 
 @pytest.mark.rule("H15")
-def test_a_changed_skill_can_be_approved_again_and_the_old_files_then_are_the_changed_ones(
+def test_approving_a_changed_skill_replaces_the_old_approval(
     state: State,
 ) -> None:
     state.approvals.approve("shop", SKILL)
@@ -105,7 +105,7 @@ def test_a_changed_skill_can_be_approved_again_and_the_old_files_then_are_the_ch
 
 
 @pytest.mark.rule("H15")
-def test_what_was_approved_is_kept_for_a_comparison(state: State) -> None:
+def test_approved_entry_is_kept_for_comparison(state: State) -> None:
     state.approvals.approve("shop", SKILL)
     assert state.approvals.approved("shop", URI) == SKILL
     state.approvals.approval_status("shop", added())
@@ -115,7 +115,7 @@ def test_what_was_approved_is_kept_for_a_comparison(state: State) -> None:
 
 
 @pytest.mark.rule("H17")
-def test_a_dynamic_skill_is_never_kept(state: State) -> None:
+def test_dynamic_skill_cannot_be_approved_permanently(state: State) -> None:
     with pytest.raises(CannotStoreError, match="cannot be stored") as caught:
         state.approvals.approve("shop", dynamic_skill())
     assert caught.value.hint == "approve it each time you use it"
@@ -124,21 +124,21 @@ def test_a_dynamic_skill_is_never_kept(state: State) -> None:
 
 
 @pytest.mark.rule("H17")
-def test_a_skill_without_its_own_document_among_its_files_is_never_kept(state: State) -> None:
+def test_skill_without_its_document_cannot_be_approved_permanently(state: State) -> None:
     with pytest.raises(CannotStoreError):
         state.approvals.approve("shop", with_files(file_claim("skill://refunds/logo.png", b"x")))
 
 
 @pytest.mark.rule("H17")
 @pytest.mark.parametrize("dialect", [dialect for dialect in Dialect if dialect is not Dialect.FINAL])
-def test_a_draft_that_does_not_list_every_file_is_never_kept(state: State, dialect: Dialect) -> None:
+def test_draft_with_unlisted_files_cannot_be_approved_permanently(state: State, dialect: Dialect) -> None:
     part = (DeliveryClaim(URI, Digest.of(b"# Refunds\n")),)
     with pytest.raises(CannotStoreError, match="not all its files have digests"):
         state.approvals.approve("shop", replace(SKILL, files=None, dialect=dialect, deliveries=part))
 
 
 @pytest.mark.rule("H17")
-def test_a_draft_that_lists_every_digest_and_no_size_is_kept(state: State) -> None:
+def test_draft_with_digests_but_no_sizes_can_be_approved(state: State) -> None:
     files = tuple(replace(file, size=None) for file in SKILL.files or ())
     draft = replace(SKILL, files=files, dialect=Dialect.DRAFT_C)
     state.approvals.approve("shop", draft)
@@ -146,7 +146,7 @@ def test_a_draft_that_lists_every_digest_and_no_size_is_kept(state: State) -> No
     assert state.approvals.approved("shop", URI) == draft
 
 
-def test_a_person_may_take_an_approval_back_and_give_it_again(state: State) -> None:
+def test_approval_can_be_revoked_and_given_again(state: State) -> None:
     assert not state.approvals.revoke("shop", URI)
     state.approvals.approve("shop", SKILL)
     assert state.approvals.revoke("shop", URI)
@@ -157,7 +157,7 @@ def test_a_person_may_take_an_approval_back_and_give_it_again(state: State) -> N
 
 
 @pytest.mark.rule("H9")
-def test_the_same_uri_on_another_server_is_another_skill(state: State) -> None:
+def test_approval_does_not_cover_same_uri_on_another_server(state: State) -> None:
     state.approvals.approve("shop", SKILL)
     assert state.approvals.approval_status("desk", SKILL) is ApprovalStatus.UNKNOWN
     state.approvals.revoke("desk", URI)
@@ -165,7 +165,7 @@ def test_the_same_uri_on_another_server_is_another_skill(state: State) -> None:
 
 
 @pytest.mark.rule("H18")
-def test_a_nested_skill_is_not_approved_with_the_one_around_it(state: State) -> None:
+def test_approving_a_skill_does_not_approve_nested_skills(state: State) -> None:
     inner = skill_claim({"SKILL.md": b"# Inner\n"}, name="refunds/inner")
     around = skill_claim(FILES | {"inner/SKILL.md": b"# Inner\n"})
     state.approvals.approve("shop", around)
@@ -173,7 +173,7 @@ def test_a_nested_skill_is_not_approved_with_the_one_around_it(state: State) -> 
     assert state.approvals.approval_status("shop", inner) is ApprovalStatus.UNKNOWN
 
 
-def test_everything_that_was_approved_is_listed_with_when_and_what_for(state: State) -> None:
+def test_approvals_are_listed_with_time_and_tools(state: State) -> None:
     before = datetime.now(UTC)
     state.approvals.approve("shop", SKILL)
     state.approvals.approve("desk", skill_claim({"SKILL.md": b"x"}, name="other"))
@@ -184,7 +184,7 @@ def test_everything_that_was_approved_is_listed_with_when_and_what_for(state: St
     assert before <= second.when <= datetime.now(UTC)
 
 
-def test_an_entry_of_odd_texts_is_kept_as_it_is(state: State) -> None:
+def test_entry_with_unusual_text_is_stored_unchanged(state: State) -> None:
     odd = SkillClaim(
         "skill://\ud800/\0/odd/SKILL.md",
         {"name": "odd", "description": "\x1b[31m\u202e", "big": 10**30, "nested": {"a": [None, 1.5]}},
@@ -196,7 +196,7 @@ def test_an_entry_of_odd_texts_is_kept_as_it_is(state: State) -> None:
     assert state.approvals.all()[0].uri == odd.uri
 
 
-def test_after_the_state_was_closed_nothing_is_approved(tmp_path: Path) -> None:
+def test_closed_state_refuses_approvals(tmp_path: Path) -> None:
     state = State.open(tmp_path)
     state.bind("shop", "https://shop.example/mcp")
     state.close()
@@ -216,9 +216,7 @@ MANIFESTS = st.dictionaries(NAMES, CONTENTS, max_size=8).map(
 
 @pytest.mark.rule("H17")
 @given(MANIFESTS, st.randoms(use_true_random=False))
-def test_no_order_of_any_set_of_files_changes_what_an_approval_is_bound_to(
-    files: list[FileClaim], order: random.Random
-) -> None:
+def test_content_key_is_independent_of_file_order(files: list[FileClaim], order: random.Random) -> None:
     shuffled = list(files)
     order.shuffle(shuffled)
     assert content_key(with_files(*files)) == content_key(with_files(*shuffled)) is not None
@@ -227,7 +225,7 @@ def test_no_order_of_any_set_of_files_changes_what_an_approval_is_bound_to(
 @pytest.mark.rule("H17")
 @settings(max_examples=40)
 @given(MANIFESTS, st.data())
-def test_any_single_difference_revokes(files: list[FileClaim], data: st.DataObject) -> None:
+def test_any_single_file_difference_revokes_the_approval(files: list[FileClaim], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(files) - 1))
     known = {file.uri for file in files}
     how = data.draw(st.sampled_from(["rotate", "remove", "add", "rename"]))

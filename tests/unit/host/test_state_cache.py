@@ -23,12 +23,12 @@ def path_of(state: State) -> Path:
     return cached.path
 
 
-def test_what_was_not_fetched_is_not_there(state: State) -> None:
+def test_unfetched_file_is_not_in_the_cache(state: State) -> None:
     assert state.cache.get("shop", FILE) is None
     assert state.cache.list_files() == []
 
 
-def test_what_was_put_comes_back_after_a_restart_still_as_the_servers(tmp_path: Path) -> None:
+def test_cached_file_survives_a_restart(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
         assert state.cache.put("shop", FILE, CONTENT)
@@ -39,7 +39,7 @@ def test_what_was_put_comes_back_after_a_restart_still_as_the_servers(tmp_path: 
         assert (cached.label, cached.uri, cached.digest, cached.size) == ("shop", URI, FILE.digest, FILE.size)
 
 
-def test_the_path_names_the_label_and_two_servers_have_two_files(state: State) -> None:
+def test_each_server_has_its_own_cached_file(state: State) -> None:
     other = file_claim(URI, b"60 days\n")
     assert state.cache.put("shop", FILE, CONTENT)
     assert state.cache.put("desk", other, b"60 days\n")
@@ -52,7 +52,7 @@ def test_the_path_names_the_label_and_two_servers_have_two_files(state: State) -
 
 
 @pytest.mark.rule("H15")
-def test_a_flipped_byte_is_noticed_and_the_file_thrown_away(state: State) -> None:
+def test_corrupt_cached_file_is_detected_and_deleted(state: State) -> None:
     state.cache.put("shop", FILE, CONTENT)
     path = path_of(state)
     flipped = bytearray(path.read_bytes())
@@ -67,14 +67,14 @@ def test_a_flipped_byte_is_noticed_and_the_file_thrown_away(state: State) -> Non
 
 @pytest.mark.rule("H15")
 @pytest.mark.parametrize("content", [b"", CONTENT[:-1], CONTENT + b"x", CONTENT * 1000])
-def test_a_file_of_another_length_is_noticed(state: State, content: bytes) -> None:
+def test_cached_file_of_wrong_length_is_detected(state: State, content: bytes) -> None:
     state.cache.put("shop", FILE, CONTENT)
     path_of(state).write_bytes(content)
     assert state.cache.get("shop", FILE) is None
 
 
 @pytest.mark.rule("H15")
-def test_a_file_that_a_draft_lists_without_a_size_is_kept_by_its_digest(state: State) -> None:
+def test_file_without_listed_size_is_cached_by_its_digest(state: State) -> None:
     unsized = replace(FILE, size=None)
     assert state.cache.put("shop", unsized, CONTENT)
     assert state.cache.get("shop", unsized) == CONTENT
@@ -83,7 +83,7 @@ def test_a_file_that_a_draft_lists_without_a_size_is_kept_by_its_digest(state: S
     assert state.cache.get("shop", unsized) is None
 
 
-def test_a_file_that_the_server_lists_with_another_digest_now_is_not_given_out(state: State) -> None:
+def test_cached_file_with_outdated_digest_is_not_returned(state: State) -> None:
     state.cache.put("shop", FILE, CONTENT)
     newer = file_claim(URI, b"60 days\n")
     assert state.cache.get("shop", newer) is None
@@ -92,14 +92,14 @@ def test_a_file_that_the_server_lists_with_another_digest_now_is_not_given_out(s
     assert len(state.cache.list_files()) == 1
 
 
-def test_bytes_that_were_not_promised_are_never_kept(state: State) -> None:
+def test_bytes_with_wrong_digest_are_not_cached(state: State) -> None:
     with pytest.raises(VerificationError):
         state.cache.put("shop", FILE, b"30 days?")
     assert state.cache.list_files() == []
     assert state.cache.get("shop", FILE) is None
 
 
-def test_a_file_that_somebody_removed_is_fetched_again_and_not_listed(state: State) -> None:
+def test_deleted_cached_file_is_not_listed_and_can_be_restored(state: State) -> None:
     state.cache.put("shop", FILE, CONTENT)
     path_of(state).unlink()
     assert state.cache.get("shop", FILE) is None
@@ -108,7 +108,7 @@ def test_a_file_that_somebody_removed_is_fetched_again_and_not_listed(state: Sta
     assert state.cache.get("shop", FILE) == CONTENT
 
 
-def test_a_folder_in_the_place_of_a_file_is_no_file(state: State) -> None:
+def test_folder_in_place_of_a_cached_file_is_ignored(state: State) -> None:
     state.cache.put("shop", FILE, CONTENT)
     path = path_of(state)
     path.unlink()
@@ -157,7 +157,7 @@ def kept(state: State) -> set[int]:
     return {int(cached.uri.rpartition("/")[2]) for cached in state.cache.list_files()}
 
 
-def test_what_was_not_used_for_longest_makes_room(tmp_path: Path) -> None:
+def test_least_recently_used_files_are_evicted_first(tmp_path: Path) -> None:
     with State.open(tmp_path, cache_bytes=1000) as state:
         state.bind("shop", "https://shop.example/mcp")
         put(state, *range(10))
@@ -179,7 +179,7 @@ def test_a_read_counts_as_a_use(tmp_path: Path) -> None:
         assert kept(state) == set(range(11)) - {1, 2}
 
 
-def test_a_file_without_a_row_makes_room_first(tmp_path: Path) -> None:
+def test_file_missing_from_the_database_is_evicted_first(tmp_path: Path) -> None:
     with State.open(tmp_path, cache_bytes=1000) as state:
         state.bind("shop", "https://shop.example/mcp")
         put(state, *range(10))
@@ -191,7 +191,7 @@ def test_a_file_without_a_row_makes_room_first(tmp_path: Path) -> None:
         assert len(kept(state)) == 9
 
 
-def test_a_file_that_is_larger_than_the_whole_cache_is_not_kept_and_costs_no_other(tmp_path: Path) -> None:
+def test_file_larger_than_the_cache_evicts_nothing(tmp_path: Path) -> None:
     with State.open(tmp_path, cache_bytes=1000) as state:
         state.bind("shop", "https://shop.example/mcp")
         put(state, 1)
@@ -200,7 +200,7 @@ def test_a_file_that_is_larger_than_the_whole_cache_is_not_kept_and_costs_no_oth
         assert kept(state) == {1}
 
 
-def test_what_a_sudden_end_left_half_done_is_swept_by_the_next_who_is_alone(tmp_path: Path) -> None:
+def test_leftover_staging_files_are_removed_by_the_only_user(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
         state.cache.put("shop", FILE, CONTENT)
@@ -215,20 +215,20 @@ def test_what_a_sudden_end_left_half_done_is_swept_by_the_next_who_is_alone(tmp_
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
-def test_nobody_else_may_read_what_is_kept(state: State) -> None:
+def test_state_files_are_private(state: State) -> None:
     state.cache.put("shop", FILE, CONTENT)
     for path in [state.folder, *state.folder.rglob("*")]:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
-def test_a_disk_that_takes_nothing_costs_only_the_cache(state: State) -> None:
+def test_unwritable_cache_folder_only_disables_the_cache(state: State) -> None:
     (state.folder / "cache").write_bytes(b"")
     assert state.cache.put("shop", FILE, CONTENT) is False
     assert state.cache.get("shop", FILE) is None
     assert state.cache.list_files() == []
 
 
-async def test_a_cached_document_is_never_found_as_a_skill(state: State) -> None:
+async def test_cached_document_is_not_found_as_a_skill(state: State) -> None:
     document = b"---\nname: refunds\ndescription: Does refunds.\n---\n"
     state.cache.put("shop", file_claim("skill://refunds/SKILL.md", document), document)
     assert (await FolderSource(state.cache.folder).scan()).entries == ()

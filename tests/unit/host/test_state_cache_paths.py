@@ -30,7 +30,7 @@ CACHE = Path("cache")
 @example("docs", "skill://a/%2e%2e/b", "docs", "skill://a/../b")
 @example("con", "skill://x", "CON", "skill://x")
 @example("docs", "skill://" + "a" * 4000, "docs", "skill://" + "a" * 4001)
-def test_two_files_never_share_a_path_not_even_where_case_is_ignored(
+def test_cache_paths_are_unique_even_when_case_is_ignored(
     label: str, uri: str, other_label: str, other_uri: str
 ) -> None:
     one = fold_path(cache_path(CACHE, label, uri).as_posix())
@@ -45,7 +45,7 @@ def test_two_files_never_share_a_path_not_even_where_case_is_ignored(
 @example("zero.txt", "skill://x/con.md")
 @example("a.", "skill://x/a.")
 @example("x\0y", "\ud800/\0")
-def test_a_path_stays_in_the_folder_and_every_machine_can_store_it(label: str, uri: str) -> None:
+def test_cache_path_is_portable_and_inside_the_cache_folder(label: str, uri: str) -> None:
     path = PurePosixPath(cache_path(CACHE, label, uri).as_posix())
     assert path.parts[0] == "cache"
     assert len(path.parts) == 3
@@ -55,7 +55,7 @@ def test_a_path_stays_in_the_folder_and_every_machine_can_store_it(label: str, u
 
 @settings(max_examples=40)
 @given(LABELS, URIS)
-def test_the_file_system_takes_every_path(label: str, uri: str) -> None:
+def test_file_system_accepts_every_cache_path(label: str, uri: str) -> None:
     with TemporaryDirectory() as folder:
         path = cache_path(Path(folder), label, uri)
         path.parent.mkdir()
@@ -68,7 +68,7 @@ def test_no_cached_file_has_the_name_of_a_skills_document(uri: str) -> None:
     assert fold_path(file_name(uri)) != "skill.md"
 
 
-def test_people_can_read_the_names() -> None:
+def test_cache_names_are_readable() -> None:
     assert label_folder("example.com-mcp") == "example.com-mcp"
     assert label_folder("My-Docs").startswith("My-Docs~")
     assert file_name("skill://acme/refunds/SKILL.md").startswith("acme-refunds-SKILL.md~")

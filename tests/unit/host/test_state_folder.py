@@ -41,7 +41,7 @@ def approval_status(state: State) -> ApprovalStatus:
 # Where it is
 
 
-def test_the_variable_names_the_folder_and_the_system_does_without_it(tmp_path: Path) -> None:
+def test_state_folder_comes_from_the_variable_or_the_system(tmp_path: Path) -> None:
     assert state_folder_from({STATE_DIR: str(tmp_path)}) == tmp_path
     assert state_folder_from({STATE_DIR: ""}) == state_folder_from({})
     assert state_folder_from({}).name == "skillwire"
@@ -63,7 +63,7 @@ def test_a_new_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_state_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+def test_state_readable_by_others_is_made_private(tmp_path: Path) -> None:
     approve(tmp_path)
     tmp_path.chmod(0o755)
     (tmp_path / "state.db").chmod(0o644)
@@ -75,7 +75,7 @@ def test_a_state_that_others_could_read_is_closed_to_them(tmp_path: Path) -> Non
 
 
 @posix
-def test_a_folder_with_other_things_in_it_is_not_closed_to_others(tmp_path: Path) -> None:
+def test_folder_with_other_files_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     tmp_path.chmod(0o755)
     with pytest.raises(StateError, match="has other files") as caught:
@@ -86,7 +86,7 @@ def test_a_folder_with_other_things_in_it_is_not_closed_to_others(tmp_path: Path
 
 
 @posix
-def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = tmp_path.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     with pytest.raises(StateError, match="belongs to another user"):
@@ -94,14 +94,14 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pyte
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
+def test_file_in_place_of_the_state_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
     with pytest.raises(StateError, match="cannot use"):
         State.open(tmp_path / "state")
 
 
 @pytest.mark.parametrize("name", ["state.db", "lock"])
-def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Path, name: str) -> None:
+def test_folder_in_place_of_a_state_file_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / "state" / name).mkdir(parents=True, mode=0o700)
     (tmp_path / "state").chmod(0o700)
     with pytest.raises(StateError, match="cannot use"):
@@ -134,7 +134,7 @@ def test_a_state_that_overlaps_with_skills_is_refused(tmp_path: Path, state: str
 @pytest.mark.parametrize(
     ("state", "skills"), [("state", "skills"), ("a/state", "a/skills"), ("state", "state-of-skills")]
 )
-def test_a_state_beside_the_skills_is_fine(tmp_path: Path, state: str, skills: str) -> None:
+def test_state_folder_beside_the_skills_is_accepted(tmp_path: Path, state: str, skills: str) -> None:
     require_separate(tmp_path / state, tmp_path / skills)
     (tmp_path / skills).mkdir(parents=True)
     with State.open(tmp_path / state) as opened:
@@ -142,9 +142,7 @@ def test_a_state_beside_the_skills_is_fine(tmp_path: Path, state: str, skills: s
 
 
 @pytest.mark.rule("H24")
-def test_a_relative_name_of_a_folder_is_the_same_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_overlap_is_detected_for_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StateError, match="overlap"):
         require_separate(tmp_path / "state", Path())
@@ -221,9 +219,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.rule("H17")
 @settings(max_examples=60, derandomize=True)  # the same damage each time: SQLite promises nothing
 @given(at=st.floats(0, 1, exclude_max=True), flips=st.binary(min_size=1, max_size=16))
-def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_answers(
-    whole: Path, at: float, flips: bytes
-) -> None:
+def test_damaged_bytes_never_add_approvals_or_break_queries(whole: Path, at: float, flips: bytes) -> None:
     damaged = bytearray(whole.read_bytes())
     written = [index for index, byte in enumerate(damaged) if byte]  # most of a database is empty
     start = written[int(at * len(written))]
@@ -260,7 +256,7 @@ def test_a_second_damaged_database_does_not_overwrite_the_first(tmp_path: Path) 
 
 
 @posix
-def test_a_database_that_another_process_uses_is_never_moved_away_under_it(tmp_path: Path) -> None:
+def test_damaged_database_in_use_is_not_moved_aside(tmp_path: Path) -> None:
     approve(tmp_path)
     with State.open(tmp_path):
         garbage(tmp_path / "state.db")
@@ -272,7 +268,7 @@ def test_a_database_that_another_process_uses_is_never_moved_away_under_it(tmp_p
         assert state.damaged is not None
 
 
-def test_damage_that_shows_while_it_is_used_approves_nothing(tmp_path: Path) -> None:
+def test_damage_during_use_raises_an_error(tmp_path: Path) -> None:
     approve(tmp_path, "refunds", *(f"skill-{number}" for number in range(40)))
     with State.open(tmp_path) as state:
         with State.open(tmp_path) as other:
@@ -283,7 +279,7 @@ def test_damage_that_shows_while_it_is_used_approves_nothing(tmp_path: Path) -> 
     assert "all approvals are lost" in caught.value.hint
 
 
-def test_a_damaged_entry_is_not_shown_as_what_was_approved(tmp_path: Path) -> None:
+def test_damaged_stored_entry_is_not_returned(tmp_path: Path) -> None:
     approve(tmp_path)
     connection = sqlite3.connect(tmp_path / "state.db")
     connection.execute("UPDATE approvals SET entry = replace(entry, 'sha256:', 'sha256:0')")
@@ -305,7 +301,7 @@ def change(folder: Path, pragma: str) -> None:
     connection.close()
 
 
-def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_newer_database_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     approve(tmp_path)
     change(tmp_path, f"user_version = {VERSION + 1}")
     with pytest.raises(StateError, match="written by a newer Skillwire") as caught:
@@ -316,7 +312,7 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
         assert approval_status(state) is ApprovalStatus.APPROVED
 
 
-def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_database_of_another_program_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir(mode=0o700)
     connection = sqlite3.connect(folder / "state.db")
@@ -327,7 +323,7 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Pa
     assert b"bookmarks" in (folder / "state.db").read_bytes()
 
 
-def test_the_command_line_tells_what_to_do(
+def test_command_line_prints_the_hint_of_a_state_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: object) -> int:

@@ -12,13 +12,13 @@ SKILL = skill_claim()
 CHANGED = skill_claim(FILES | {"SKILL.md": b"# Refunds, and a little more\n"})
 
 
-def test_what_a_skill_asks_for_is_not_granted_by_an_approval(state: State) -> None:
+def test_approval_grants_no_requested_tools(state: State) -> None:
     state.approvals.approve("shop", SKILL)
     assert "allowed-tools" in SKILL.frontmatter
     assert state.grants.granted("shop", SKILL) == frozenset()
 
 
-def test_exactly_what_was_granted_is_granted_to_that_skill_of_that_server(state: State) -> None:
+def test_grant_covers_only_its_tools_skill_and_server(state: State) -> None:
     other = skill_claim({"SKILL.md": b"x"}, name="other")
     for label, skill in (("shop", SKILL), ("desk", SKILL), ("shop", other)):
         state.approvals.approve(label, skill)
@@ -35,7 +35,7 @@ def test_a_later_grant_replaces_an_earlier_one(state: State) -> None:
     assert state.grants.granted("shop", SKILL) == {"Write"}
 
 
-def test_nothing_is_granted_to_what_is_not_approved(state: State) -> None:
+def test_unapproved_skill_cannot_be_granted_tools(state: State) -> None:
     for skill in (SKILL, dynamic_skill()):
         with pytest.raises(CannotStoreError, match="not approved"):
             state.grants.grant("shop", skill, ["Read"])
@@ -44,7 +44,7 @@ def test_nothing_is_granted_to_what_is_not_approved(state: State) -> None:
         state.grants.grant("shop", CHANGED, ["Read"])
 
 
-def test_other_files_have_no_grant_and_the_new_approval_does_not_bring_it_back(state: State) -> None:
+def test_approving_changed_files_does_not_restore_the_grant(state: State) -> None:
     state.approvals.approve("shop", SKILL)
     state.grants.grant("shop", SKILL, ["Read"])
     assert state.grants.granted("shop", CHANGED) == frozenset()
@@ -54,7 +54,7 @@ def test_other_files_have_no_grant_and_the_new_approval_does_not_bring_it_back(s
     assert state.grants.granted("shop", SKILL) == frozenset()
 
 
-def test_a_grant_goes_with_its_approval(state: State) -> None:
+def test_grant_ends_with_its_approval(state: State) -> None:
     for take_back in (
         lambda: state.approvals.revoke("shop", URI),
         lambda: state.approvals.approval_status("shop", CHANGED),
@@ -76,7 +76,7 @@ def test_approving_the_same_files_once_more_keeps_the_grant(state: State) -> Non
     assert state.grants.granted("shop", SKILL) == {"Read"}
 
 
-def test_a_grant_can_be_taken_back_while_the_approval_stays(state: State) -> None:
+def test_grant_can_be_withdrawn_without_ending_the_approval(state: State) -> None:
     state.approvals.approve("shop", SKILL)
     assert not state.grants.withdraw("shop", URI)
     state.grants.grant("shop", SKILL, ["Read"])

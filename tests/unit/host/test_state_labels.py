@@ -36,14 +36,14 @@ NOTHING = (ApprovalStatus.UNKNOWN, frozenset[str](), None)
 
 
 @pytest.mark.rule("H28")
-def test_the_same_server_keeps_everything(state: State) -> None:
+def test_rebinding_the_same_server_keeps_all_state(state: State) -> None:
     remember(state, "shop")
     assert state.bind("shop", SHOP) is False
     assert remembered(state, "shop") == ALL
 
 
 @pytest.mark.rule("H28")
-def test_another_server_under_the_same_label_loses_everything_and_others_lose_nothing(state: State) -> None:
+def test_rebinding_a_label_deletes_only_its_own_state(state: State) -> None:
     remember(state, "shop")
     remember(state, "desk")
     assert state.bind("shop", EVIL) is True
@@ -55,7 +55,7 @@ def test_another_server_under_the_same_label_loses_everything_and_others_lose_no
 
 
 @pytest.mark.rule("H28")
-def test_going_back_to_the_first_server_brings_nothing_back(state: State) -> None:
+def test_rebinding_to_the_first_server_does_not_restore_state(state: State) -> None:
     remember(state, "shop")
     state.bind("shop", EVIL)
     assert state.bind("shop", SHOP) is True
@@ -63,7 +63,7 @@ def test_going_back_to_the_first_server_brings_nothing_back(state: State) -> Non
 
 
 @pytest.mark.rule("H28")
-def test_a_change_of_server_between_two_runs_is_noticed(tmp_path: Path) -> None:
+def test_server_change_between_runs_is_detected(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         assert state.bind("shop", SHOP) is False, "it was never bound before"
         remember(state, "shop")
@@ -73,7 +73,7 @@ def test_a_change_of_server_between_two_runs_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("H28")
-def test_what_a_process_still_does_with_the_old_server_counts_for_nobody(tmp_path: Path) -> None:
+def test_process_bound_to_the_old_server_cannot_write_state(tmp_path: Path) -> None:
     with State.open(tmp_path) as old, State.open(tmp_path) as new:
         old.bind("shop", SHOP)
         remember(old, "shop")
@@ -90,7 +90,7 @@ def test_what_a_process_still_does_with_the_old_server_counts_for_nobody(tmp_pat
 
 
 @pytest.mark.rule("H28")
-def test_nothing_is_asked_of_a_label_before_it_is_known_which_server_it_means(tmp_path: Path) -> None:
+def test_unbound_label_is_refused(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         state.bind("shop", SHOP)
         remember(state, "shop")
@@ -99,7 +99,7 @@ def test_nothing_is_asked_of_a_label_before_it_is_known_which_server_it_means(tm
 
 
 @pytest.mark.rule("H24")
-def test_a_server_that_was_removed_is_forgotten_with_its_files(state: State) -> None:
+def test_forgetting_a_server_deletes_its_state_and_files(state: State) -> None:
     remember(state, "shop")
     remember(state, "desk")
     assert state.labels() == ["desk", "shop"]
@@ -113,7 +113,7 @@ def test_a_server_that_was_removed_is_forgotten_with_its_files(state: State) -> 
 
 
 @pytest.mark.rule("H24")
-def test_files_of_a_label_that_the_database_does_not_know_are_not_taken_over(tmp_path: Path) -> None:
+def test_files_unknown_to_the_database_are_not_reused(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         state.bind("shop", SHOP)
         remember(state, "shop")
@@ -123,7 +123,7 @@ def test_files_of_a_label_that_the_database_does_not_know_are_not_taken_over(tmp
         assert remembered(state, "shop") == NOTHING
 
 
-def test_no_secret_of_an_address_is_written_down(tmp_path: Path) -> None:
+def test_secrets_in_a_server_url_are_not_stored(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         state.bind("shop", f"{SHOP}?key=hunter2")
         remember(state, "shop")
@@ -133,7 +133,7 @@ def test_no_secret_of_an_address_is_written_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("H28")
-def test_what_another_process_approved_of_another_server_is_nothing_to_compare_with(tmp_path: Path) -> None:
+def test_approval_for_a_rebound_label_is_invisible_to_old_process(tmp_path: Path) -> None:
     with State.open(tmp_path) as mine, State.open(tmp_path) as theirs:
         mine.bind("shop", SHOP)
         remember(mine, "shop")

@@ -42,7 +42,7 @@ def check(folder: Path, label: str, approved: Iterable[int], kept: Iterable[int]
 
 
 @pytest.mark.rule("H17", "H24")
-def test_several_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_concurrent_processes_lose_no_writes(tmp_path: Path) -> None:
     processes = [writer(tmp_path, label, 0, 40) for label in ("shop", "desk", "shop")]
     said = [process.communicate(timeout=120)[0].splitlines() for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
@@ -52,7 +52,7 @@ def test_several_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> 
 
 
 @pytest.mark.rule("H17", "H24")
-def test_a_process_that_is_killed_at_any_moment_leaves_everything_that_it_acknowledged(
+def test_killed_process_loses_no_acknowledged_writes(
     tmp_path: Path,
 ) -> None:
     moments = random.Random(2640)
@@ -80,7 +80,7 @@ def test_many_threads_share_one_state(state: State) -> None:
     assert len(state.approvals.all()) == 60
 
 
-def test_many_processes_that_begin_at_once_make_one_state(tmp_path: Path) -> None:
+def test_concurrent_first_opens_create_one_state(tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         states = list(pool.map(State.open, [tmp_path / "state"] * 6))
     for number, state in enumerate(states):
@@ -91,7 +91,7 @@ def test_many_processes_that_begin_at_once_make_one_state(tmp_path: Path) -> Non
         state.close()
 
 
-def test_many_that_find_one_damaged_database_move_it_aside_once(tmp_path: Path) -> None:
+def test_concurrent_opens_move_a_damaged_database_aside_once(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir(mode=0o700)
     (tmp_path / "state/state.db").write_bytes(b"damaged" * 1000)
     with ThreadPoolExecutor(6) as pool:

@@ -63,7 +63,7 @@ many = st.lists(st.tuples(bodies, references), max_size=12)
 
 
 @given(many)
-def test_every_prompt_is_its_resources_in_process(drawn: Any) -> None:
+def test_every_prompt_equals_its_resources_in_process(drawn: Any) -> None:
     async def compare() -> None:
         skills, prompts = collected(drawn)
         async with Client(SkillServer("x").add(skills).build()) as client:
@@ -98,7 +98,7 @@ server.run()
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(st.tuples(bodies, references), min_size=20, max_size=40))
-def test_every_prompt_is_its_resources_over_stdio(tmp_path: Path, drawn: Any) -> None:
+def test_every_prompt_equals_its_resources_over_stdio(tmp_path: Path, drawn: Any) -> None:
     skills, prompts = collected(drawn)
     named = {skill.path: name for name, skill in skills.prompts.items()}
     saved = [
@@ -123,7 +123,7 @@ def test_every_prompt_is_its_resources_over_stdio(tmp_path: Path, drawn: Any) ->
 
 
 @given(many)
-def test_lists_hold_exactly_the_documents_and_every_other_file_is_readable(drawn: Any) -> None:
+def test_only_documents_are_listed_and_all_files_are_readable(drawn: Any) -> None:
     async def compare() -> None:
         skills, _ = collected(drawn)
         server = SkillServer("x").add(skills)
@@ -165,7 +165,7 @@ async def report_of(meta: dict[str, Any], text: str, **more: Any) -> PromptRepor
 NAMED = {"dev.skillwire/skill": MAIN, "dev.skillwire/resources": list(FILES)}
 
 
-async def test_an_honest_server_is_believed_with_and_without_an_order_of_its_own() -> None:
+async def test_honest_prompt_has_no_finding_with_or_without_resource_order() -> None:
     for meta in (NAMED, {"dev.skillwire/skill": MAIN}):
         report = await report_of(meta, HONEST)
         assert (report.finding, report.size, report.resources) == (None, len(HONEST.encode()), 3)
@@ -180,7 +180,7 @@ async def test_an_honest_server_is_believed_with_and_without_an_order_of_its_own
         ("", "differ from byte 0 on"),
     ],
 )
-async def test_the_first_differing_byte_is_named(text: str, told: str) -> None:
+async def test_first_differing_byte_is_reported(text: str, told: str) -> None:
     report = await report_of(NAMED, text)
     assert report.finding is not None
     assert report.finding.rule is Rule.SURFACE_DIFFERS
@@ -195,13 +195,13 @@ async def test_the_first_differing_byte_is_named(text: str, told: str) -> None:
         {**NAMED, "dev.skillwire/skill": "skill://nobody/SKILL.md"},
     ],
 )
-async def test_a_prompt_that_names_what_is_not_its_own_is_found(meta: dict[str, Any]) -> None:
+async def test_prompt_naming_foreign_resources_is_a_finding(meta: dict[str, Any]) -> None:
     report = await report_of(meta, HONEST)
     assert report.finding is not None
     assert report.finding.rule is Rule.SURFACE_SHAPE
 
 
-async def test_a_file_that_cannot_be_read_is_found() -> None:
+async def test_unreadable_prompt_resource_is_a_finding() -> None:
     report = await report_of({**NAMED, "dev.skillwire/resources": [MAIN, "skill://x/none.md"]}, HONEST)
     assert report.finding is not None
     assert report.finding.rule is Rule.READ_FAILED
@@ -213,7 +213,7 @@ async def asked_of(script: ScriptedServer) -> list[str]:
     return [method for method, _ in script.asked]
 
 
-async def test_a_server_without_prompts_or_without_the_extension_is_asked_for_none() -> None:
+async def test_prompts_are_requested_only_if_offered_with_the_extension() -> None:
     assert await asked_of(ScriptedServer([entry_of("x", FILES)], FILES)) == []
     assert await asked_of(ScriptedServer(prompts={"start": (NAMED, HONEST)}, declared=None)) == []
     assert await asked_of(ScriptedServer(prompts={"start": ({}, HONEST)})) == ["prompts/list"]
@@ -237,7 +237,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_that_nothing_was_compared_is_told() -> None:
+def test_report_notes_that_no_prompt_was_compared() -> None:
     told = "no prompt names its skill, so no prompt was compared"
     done = run("--", sys.executable, "-c", BARE)
     assert (done.returncode, done.stderr) == (
@@ -248,7 +248,7 @@ def test_that_nothing_was_compared_is_told() -> None:
     assert (shown["outcome"], shown["surfaces"], shown["notes"]) == ("verified", [], [told])
 
 
-def test_a_server_without_the_extension_is_told_as_that_and_no_more() -> None:
+def test_server_without_the_extension_gives_exactly_one_finding() -> None:
     done = run("--", sys.executable, "-c", UNDECLARED)
     assert done.returncode == 7
     assert done.stderr == "nonconformant: 0 of 0 skills as listed; 1 finding\n"

@@ -159,7 +159,7 @@ async def test_every_lie_is_found(mode: Any, lie: Any, fault: Rule, outcome: Out
 
 
 @pytest.mark.rule("H1")
-async def test_an_undeclared_server_is_asked_nothing() -> None:
+async def test_undeclared_server_gets_no_requests() -> None:
     script = honest()
     undeclared(script)
     await verified(script)
@@ -215,7 +215,7 @@ BAD_FILES: list[tuple[dict[str, Any], Rule]] = [
 @pytest.mark.parametrize(
     ("entry", "fault"), [*BAD_ENTRIES, *((with_file(**each), fault) for each, fault in BAD_FILES)]
 )
-async def test_a_bad_entry_is_found_and_hides_no_good_one(entry: Any, fault: Rule) -> None:
+async def test_bad_entry_is_a_finding_and_good_ones_are_verified(entry: Any, fault: Rule) -> None:
     other = files_of("other")
     script = ScriptedServer([entry, entry_of("other", other)], {**GOOD, **other})
     report = await verified(script)
@@ -234,7 +234,7 @@ async def test_limits_are_inclusive() -> None:
 
 
 @pytest.mark.rule("H2")
-async def test_an_empty_cursor_is_followed_and_an_endless_list_is_not() -> None:
+async def test_empty_cursor_is_followed_and_endless_list_is_cut() -> None:
     script = honest()
     script.pages = [{"skills": [GOOD_ENTRY], "nextCursor": ""}]
     async with Client(script.server()) as client:
@@ -249,7 +249,7 @@ async def test_an_empty_cursor_is_followed_and_an_endless_list_is_not() -> None:
 
 
 @pytest.mark.rule("H3")
-async def test_a_skill_is_loaded_from_its_uri_alone() -> None:
+async def test_unlisted_skill_is_fetched_by_its_uri() -> None:
     script = honest()
     script.pages = [{"skills": []}]
     async with Client(script.server()) as client:
@@ -260,7 +260,7 @@ async def test_a_skill_is_loaded_from_its_uri_alone() -> None:
             await SkillsClient(client).get(MAIN)
 
 
-async def test_a_budget_bounds_what_is_read_of_one_server() -> None:
+async def test_budget_limits_bytes_read_from_one_server() -> None:
     report = await verified(honest(), budget=10)
     assert faults(report) == {Rule.READ_BUDGET}
     assert report.outcome() is Outcome.INCOMPLETE
@@ -277,12 +277,12 @@ async def test_a_budget_bounds_what_is_read_of_one_server() -> None:
         ),
     )
 )
-def test_no_entry_makes_the_parser_stumble(entry: Any) -> None:
+def test_parser_handles_any_entry_without_crashing(entry: Any) -> None:
     parsed = parse_entry(entry)
     assert isinstance(parsed, SkillClaim) or parsed
 
 
-def test_numbers_are_equal_however_they_are_written_and_never_booleans() -> None:
+def test_integers_equal_floats_but_never_booleans() -> None:
     assert json_equal(1, 1.0)
     assert json_equal({"a": [1, None, "x"]}, {"a": [1.0, None, "x"]})
     for one, other in [
@@ -310,7 +310,7 @@ def nonconforming(*, listed: bool) -> ScriptedServer:
 
 @every_era
 @pytest.mark.parametrize("listed", [True, False])
-async def test_a_skill_that_strict_clients_refuse_is_found(mode: Any, listed: bool) -> None:  # noqa: FBT001
+async def test_skill_that_strict_clients_refuse_is_a_finding(mode: Any, listed: bool) -> None:  # noqa: FBT001
     report = await verified(nonconforming(listed=listed), mode)
     (finding,) = report.all_findings()
     assert (finding.rule, report.outcome()) == (Rule.ENTRY_NONCONFORMING, Outcome.NONCONFORMANT)
@@ -321,7 +321,7 @@ async def test_a_skill_that_strict_clients_refuse_is_found(mode: Any, listed: bo
     ]
 
 
-async def test_a_list_of_resources_that_fails_is_not_passed_over() -> None:
+async def test_failed_resource_list_makes_verification_incomplete() -> None:
     script = nonconforming(listed=False)
     failing: list[dict[str, Any]] = [{"resources": "none"}, {"resources": [], "nextCursor": "again"}]
     for page in failing:
@@ -333,14 +333,14 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(skillwire("verify", *arguments), capture_output=True, timeout=60, check=False)
 
 
-def test_the_verb_reads_a_real_server_over_stdio(skills_folder: Path) -> None:
+def test_verify_checks_a_real_server_over_stdio(skills_folder: Path) -> None:
     done = run("--", *skillwire("serve", skills_folder, "--no-config"))
     assert done.returncode == 0, done.stderr
     assert b"skill://one/SKILL.md: 2 files, " in done.stdout
     assert b"verified: 1 of 1 skill as listed" in done.stderr
 
 
-def test_no_server_is_exit_code_four_with_its_last_words(tmp_path: Path) -> None:
+def test_unreachable_server_exits_with_code_four_and_its_output(tmp_path: Path) -> None:
     done = run("--", sys.executable, "-c", "raise SystemExit('no \\x1b[31mluck')")
     assert done.returncode == 4
     assert b"its last output: `no \\x1b[31mluck`" in done.stderr  # and no escape reaches the terminal
@@ -348,7 +348,7 @@ def test_no_server_is_exit_code_four_with_its_last_words(tmp_path: Path) -> None
     assert run("nonsense").returncode == 2
 
 
-def test_a_skill_without_digests_is_exit_code_nine_if_they_are_required(tmp_path: Path) -> None:
+def test_missing_required_digests_exit_with_code_nine(tmp_path: Path) -> None:
     program = tmp_path / "server.py"
     program.write_text(
         "from skillwire import SkillServer\n"
@@ -374,7 +374,7 @@ def skills_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_command_ends_with_exit_code_seven_for_skills_left_out_of_the_list(tmp_path: Path) -> None:
+def test_served_but_unlisted_skills_exit_with_code_seven(tmp_path: Path) -> None:
     write(tmp_path, {"odd/SKILL.md": "---\nname: odd\ndescription: O.\nlicense: 2\n---\n"})
     write_skill(tmp_path, "good")
     done = run("--", *skillwire("serve", tmp_path, "--no-config"))
