@@ -63,7 +63,7 @@ async def test_programs_are_shown_one_by_one_and_a_stranger_is_told_as_such(
         assert capsys.readouterr().out == "other  Other\n└── a  At /a/skill.md.\n"
         assert await in_thread(lambda: run(["drive", "tree", shop.base, "--client", "nobody"])) == 0
         shown = capsys.readouterr()
-        assert (shown.out, shown.err) == ("", "no client `nobody` has registered a path\n")
+        assert (shown.out, shown.err) == ("", "no program `nobody` has registered a path\n")
 
 
 @pytest.mark.anyio
@@ -136,7 +136,7 @@ async def test_half_a_tree_is_not_shown_as_a_whole_one(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "has more paths than fit into one response" in shown.err
-    assert "hint: choose one client with `--client ID`" in shown.err
+    assert "hint: choose one program with `--client PROGRAM`" in shown.err
 
 
 def test_an_address_that_is_none_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
