@@ -140,7 +140,7 @@ class ContractCheckFlags(CheckFlags):
             result = CheckResult(
                 library,
                 by_place(problems),
-                sum(1 for _ in skills.checked.repository.sound),
+                sum(1 for _ in skills.checked.repository.valid),
                 ("keeps the contract", "keep the contract"),
                 print_contract_text,
             )
