@@ -1,6 +1,7 @@
-"""The repository contract: what a team's skills promise beyond the standard, checked, drawn and projected.
+"""The repository contract: a team's rules for its skills beyond the Agent Skills standard.
 
-`validate_skill_frontmatter` is the way in for programs. `ContractOptions` is for `ServeOptions.additions`.
+Programs call `validate_skill_frontmatter`. Servers get the contract from `ContractOptions`, in
+`ServeOptions.additions`.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ContractError", "ContractOptions", "SkillFrontmatter", "validate_skill_frontmatter"]
 
-if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+if not TYPE_CHECKING:  # type checkers see only the names above
     __getattr__, __dir__ = exports(
         __name__,
         {

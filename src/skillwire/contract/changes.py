@@ -1,4 +1,4 @@
-"""Which files of a working copy differ from a commit, and which skills that affects."""
+"""Find the files of a working copy that differ from a commit, and the skills affected."""
 
 import hashlib
 import os
@@ -26,35 +26,36 @@ _SHA256_DIGITS = 64
 
 @dataclass(frozen=True, slots=True)
 class CommittedEntry:
-    """What a commit holds at one path."""
+    """The mode and object id of one path in a commit."""
 
     mode: str
     id: str
 
     def is_at(self, path: Path) -> bool:
-        """Whether the same bytes are on the disk."""
+        """Whether the file or symbolic link at `path` has the committed content."""
         try:
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
-                to = os.fsencode(path.readlink())
-                return self.mode == _LINK and self._names(len(to), [to])
+                target = os.fsencode(path.readlink())
+                return self.mode == _LINK and self._matches(len(target), [target])
             if not stat.S_ISREG(mode) or self.mode == _LINK:
                 return False
-            return self._is_in(path)
+            return self._has_content_of(path)
         except OSError:
             return False
 
-    def _is_in(self, path: Path) -> bool:
+    def _has_content_of(self, path: Path) -> bool:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > _MAX_TEXT:
-                return self._names(size, iter(lambda: file.read(_MAX_TEXT), b""))
+                return self._matches(size, iter(lambda: file.read(_MAX_TEXT), b""))
             content = file.read()
-        # Where git writes text with the line ends of the machine, the commit still holds `\n`.
-        spellings = (content, content.replace(b"\r\n", b"\n"))
-        return any(self._names(len(each), [each]) for each in spellings)
+        # Git may check out text with `\r\n`, while the commit has `\n`.
+        candidates = (content, content.replace(b"\r\n", b"\n"))
+        return any(self._matches(len(each), [each]) for each in candidates)
 
-    def _names(self, size: int, parts: Iterable[bytes]) -> bool:
+    def _matches(self, size: int, parts: Iterable[bytes]) -> bool:
+        """Whether the git object id of this content is the committed one."""
         kind = "sha256" if len(self.id) == _SHA256_DIGITS else "sha1"
         digest = hashlib.new(kind, b"blob %d\0" % size, usedforsecurity=False)
         for part in parts:
@@ -64,38 +65,40 @@ class CommittedEntry:
 
 @dataclass(frozen=True, slots=True)
 class WorkingCopy:
-    """The files that were checked out of one repository."""
+    """The checked-out files of one git repository."""
 
     top: Path
 
     @classmethod
     async def around(cls, folder: Path) -> "WorkingCopy":
-        """Return the working copy that a folder is in. Raises `UsageError`."""
+        """Return the working copy that contains a folder. Raises `UsageError` if there is none."""
         try:
             found = await _git(folder, "rev-parse", "--show-toplevel")
         except SourceError as error:
             if "dubious ownership" in str(error):
                 trust = "git config --global --add safe.directory"
                 raise UsageError(
-                    f"git does not trust {quoted(str(folder))}: the repository belongs to somebody else",
-                    hint=f"if you trust it: `{trust} FOLDER`, with the folder that holds its `.git`",
+                    f"git does not trust {quoted(str(folder))}: the repository belongs to another user",
+                    hint=f"if you trust it: `{trust} FOLDER`, with the folder that contains `.git`",
                 ) from error
             hint = "leave `--changed-since` out, or name a folder in a repository"
-            raise UsageError(f"{quoted(str(folder))} is in no git repository: {error}", hint=hint) from error
+            raise UsageError(
+                f"{quoted(str(folder))} is not in a git repository: {error}", hint=hint
+            ) from error
         return cls(_real(os.fsdecode(found.content.rstrip(b"\r\n"))))
 
     async def merge_base(self, revision: str) -> str:
-        """Return the commit at which `revision` and this parted. Raises `SourceError`."""
+        """Return the last common commit of `revision` and `HEAD`. Raises `SourceError`."""
         return (await _git(self.top, "merge-base", revision, "HEAD")).text
 
     async def changed(self, base: str | None, below: Sequence[Path]) -> set[Path]:
-        """Return the files in these folders that are not as in `base`, those of repositories in it too.
+        """Return the files in these folders that differ from `base`, including those in submodules.
 
-        Without a `base` every file is new. A file that git does not know is, too, unless git ignores it.
+        Without a `base`, every file is new. An untracked file is new unless git ignores it.
         """
         before: Mapping[str, CommittedEntry] = await self._known(base) if base is not None else {}
         now = await self._names()
-        away = {name for tag, name in now if tag == _NOT_CHECKED_OUT}
+        not_checked_out = {name for tag, name in now if tag == _NOT_CHECKED_OUT}
         found: set[Path] = set()
         for name in before.keys() | {name for _, name in now}:
             path, known = self.top / name, before.get(name)
@@ -103,7 +106,7 @@ class WorkingCopy:
                 continue
             if path.is_dir() and not path.is_symlink():
                 found |= await _changed_inside(path, known, below)
-            elif not (known and known.is_at(path)) and not (name in away and not path.exists()):
+            elif not (known and known.is_at(path)) and not (name in not_checked_out and not path.exists()):
                 found |= {path, _real(path)}
         return found
 
@@ -117,7 +120,7 @@ class WorkingCopy:
         return known
 
     async def _names(self) -> list[tuple[str, str]]:
-        """Return what git knows here, and what it does not know and does not ignore: its tag and its path."""
+        """Return the status tag and path of each file that is tracked, or untracked and not ignored."""
         listed = await _git(
             self.top, "ls-files", "-t", "-z", "--full-name", "--cached", "--others", "--exclude-standard"
         )
@@ -125,38 +128,38 @@ class WorkingCopy:
 
 
 async def _changed_inside(folder: Path, known: CommittedEntry | None, below: Sequence[Path]) -> set[Path]:
-    """Return what changed in a repository inside another one, such as a submodule."""
+    """Return the files that changed in a repository inside another one, such as a submodule."""
     if not (folder / ".git").exists():
         return set()
     inner = await WorkingCopy.around(folder)
     if inner.top != _real(folder):
         raise UsageError(
-            f"git takes {quoted(str(folder))} for no repository, though it holds `.git`",
-            hint="`git submodule update --init` mends a submodule; remove the `.git` of anything else",
+            f"git does not recognize {quoted(str(folder))} as a repository, although it contains `.git`",
+            hint="`git submodule update --init` repairs a submodule; otherwise remove its `.git`",
         )
     base = known.id if known is not None and known.mode == _REPOSITORY else None
     try:
         return await inner.changed(base, below)
-    except SourceError:  # the commit was not fetched, so nothing can be compared with it
+    except SourceError:  # the commit was not fetched, so every file counts as new
         return await inner.changed(None, below)
 
 
 async def _git(folder: Path, *arguments: str) -> Output:
-    """Run git. Raises `SourceError`."""
+    """Run git. Raises `SourceError` if it fails, and `UsageError` if its output is too long."""
     output = await Git(_environment()).run(*_SETTINGS, *arguments, folder=folder, most=_MAX_NAMES)
     if output.cut:
         raise UsageError(
-            f"the repository around {quoted(str(folder))} holds too many files to compare",
+            f"the repository around {quoted(str(folder))} contains too many files to compare",
             hint="leave `--changed-since` out",
         )
     return output
 
 
 def _environment() -> dict[str, str]:
-    """Return an environment in which the user's own settings count: which folders to trust is among them."""
-    whose = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-    ours = {name: value for name, value in local_environment().items() if name not in whose}
-    return {**ours, **{name: os.environ[name] for name in whose if name in os.environ}}
+    """Return an environment with the user's git configuration, which includes `safe.directory`."""
+    names = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+    isolated = {name: value for name, value in local_environment().items() if name not in names}
+    return {**isolated, **{name: os.environ[name] for name in names if name in os.environ}}
 
 
 def _lines(output: Output) -> Iterator[str]:
@@ -164,7 +167,7 @@ def _lines(output: Output) -> Iterator[str]:
 
 
 def _overlap(path: Path, folders: Sequence[Path]) -> bool:
-    """Whether a path is in one of these folders, or around one."""
+    """Whether a path is inside one of these folders, or contains one."""
     return any(path.is_relative_to(folder) or folder.is_relative_to(path) for folder in folders)
 
 
@@ -174,7 +177,7 @@ def _real(path: str | Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """Every file that is not as it was, and every folder around one."""
+    """The changed files, and all their parent folders."""
 
     files: frozenset[Path]
     folders: frozenset[Path]
@@ -185,7 +188,7 @@ class ChangedFiles:
         return cls(found, frozenset(folder for file in found for folder in file.parents))
 
     def affected(self, skills: SkillFolders) -> list[CheckedSkill]:
-        """Return the skills that changed, and those that depend on one that changed or is gone."""
+        """Return the skills that changed, and those that depend on a changed or removed skill."""
         everything = skills.checked.repository.skills
         changed = [skill for skill in everything if self._touches(skills.folders[skill.facts.path])]
         ids = {skill.id for skill in changed} | set(self._removed())
@@ -199,7 +202,10 @@ class ChangedFiles:
 
 
 async def changed_since(revision: str, library: Library, skills: SkillFolders) -> ChangedFiles:
-    """Return what differs from where `revision` and the working copy parted. Raises `UsageError`."""
+    """Return the files changed since the last common commit of `revision` and `HEAD`.
+
+    Raises `UsageError` if a source is not a folder in a git repository, or `revision` is not known there.
+    """
     if revision.startswith("-"):
         raise _no_such_revision(revision, "it begins with `-`")
     linked = {_real(folder) for folder in skills.folders.values()}
@@ -207,7 +213,7 @@ async def changed_since(revision: str, library: Library, skills: SkillFolders) -
     for source in library.sources:
         if not is_folder(source.place):
             raise UsageError(
-                f"`--changed-since` needs folders, and {quoted(source.place)} is none",
+                f"`--changed-since` requires folders, and {quoted(source.place)} is not a folder",
                 hint="name a folder in a git repository",
             )
         files |= await _changed_in(Path(source.place), linked, revision)
@@ -215,19 +221,19 @@ async def changed_since(revision: str, library: Library, skills: SkillFolders) -
 
 
 def problems_of_skills(
-    problems: Iterable[Problem], skills: SkillFolders, wanted: Iterable[CheckedSkill]
+    problems: Iterable[Problem], skills: SkillFolders, selected: Iterable[CheckedSkill]
 ) -> list[Problem]:
-    """Return the problems that belong to these skills, or to no skill at all."""
-    theirs = {_folder(skill.facts.path) for skill in wanted}
-    all_of_them = {_folder(path) for path in skills.folders}
-    kept: list[Problem] = []
+    """Return the problems of the `selected` skills, and those that belong to no skill."""
+    selected_folders = {_folder(skill.facts.path) for skill in selected}
+    all_folders = {_folder(path) for path in skills.folders}
+    found: list[Problem] = []
     for problem in problems:
-        around = problem.path
-        while around and around not in all_of_them:
-            around = _folder(around)
-        if around in theirs or around not in all_of_them:
-            kept.append(problem)
-    return kept
+        folder = problem.path
+        while folder and folder not in all_folders:
+            folder = _folder(folder)
+        if folder in selected_folders or folder not in all_folders:
+            found.append(problem)
+    return found
 
 
 def _folder(path: str) -> str:
@@ -247,6 +253,6 @@ async def _changed_in(folder: Path, linked: set[Path], revision: str) -> set[Pat
 
 def _no_such_revision(revision: str, reason: str) -> UsageError:
     return UsageError(
-        f"nothing can be compared with {quoted(revision)}: {reason}",
-        hint="name a branch, a tag or a commit that is here; in CI, fetch the whole history first",
+        f"cannot compare with {quoted(revision)}: {reason}",
+        hint="name a branch, a tag or a commit of this repository; in CI, fetch the whole history first",
     )

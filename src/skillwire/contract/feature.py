@@ -1,4 +1,4 @@
-"""The addresses of the repository contract: a catalogue, and skills with versions, tags and references."""
+"""The contract's MCP resources: a catalogue, and skills with versions, tags and references."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -35,14 +35,15 @@ _TEMPLATES = {
 
 @dataclass(frozen=True, slots=True)
 class ContractOptions:
-    """How a server holds skills to the contract: one of the `additions` of `ServeOptions`."""
+    """Adds the repository contract to a server, as one of the `additions` of `ServeOptions`."""
 
     key: str = BLOCK_KEY
+    """Frontmatter key of the metadata block."""
     tolerant: bool = False
-    """Whether skills that break the contract are left out, instead of holding up all others."""
+    """Leave out skills that violate the contract. Otherwise one error stops all changes."""
 
     def add_to(self, library: Library) -> AddedFeatures:
-        """Return what the contract adds to what a server of `library` offers."""
+        """Return the resources, problems and `_meta` that the contract adds to a server of `library`."""
         publisher = ContractPublisher(self.key, self.tolerant)
 
         def problems(catalog: Catalog) -> tuple[Problem, ...]:
@@ -57,7 +58,7 @@ class ContractOptions:
 
 
 class ContractResources(ExtraResources):
-    """Everything that is published, listed; files have the bytes of their `skill://` resources."""
+    """The published resources. Files have the same bytes as their `skill://` resources."""
 
     scheme = SKILLS
 
@@ -71,8 +72,8 @@ class ContractResources(ExtraResources):
 
     def templates(self) -> list[Json]:
         return [
-            {"uriTemplate": template, "name": name, "description": told}
-            for name, (template, told) in _TEMPLATES.items()
+            {"uriTemplate": template, "name": name, "description": description}
+            for name, (template, description) in _TEMPLATES.items()
         ]
 
     def listed_differently(self, change: Change) -> bool:
@@ -115,7 +116,7 @@ class ContractResources(ExtraResources):
         return self._publisher.of(catalog).published
 
     def _of(self, catalog: Catalog) -> dict[str, ContractResource]:
-        """Return what can be read now. What is still published may name a file that is gone."""
+        """Return the resources that can be read now. A published skill may name a file that is gone."""
         published = self._published(catalog)
         return {
             uri: each
@@ -125,8 +126,8 @@ class ContractResources(ExtraResources):
 
 
 def as_resource(resource: ContractResource) -> dict[str, Json]:
-    """Return a resource as `resources/list` tells it."""
-    told: dict[str, Json] = {
+    """Return a resource as an item of `resources/list`."""
+    listed: dict[str, Json] = {
         "uri": resource.uri,
         "name": resource.name,
         "title": resource.title,
@@ -135,11 +136,11 @@ def as_resource(resource: ContractResource) -> dict[str, Json]:
         "annotations": dict(resource.annotations),
         "_meta": dict(resource.meta),
     }
-    return {**told, "icons": [dict(icon) for icon in resource.icons]} if resource.icons else told
+    return {**listed, "icons": [dict(icon) for icon in resource.icons]} if resource.icons else listed
 
 
 def _file(published: PublishedSkills, resource: ContractResource) -> str:
-    """Return the URI of the file whose bytes a resource has."""
+    """Return the `skill://` URI of the file that a resource returns."""
     assert resource.skill_id is not None, "only the index belongs to no skill"
     entry_uri = published.skills[resource.skill_id].uri
     return file_uri(entry_uri.removesuffix(f"/{SKILL_FILE}"), str(resource.path))

@@ -18,12 +18,12 @@ from skillwire.frontmatter.yaml12 import load
 
 _COMMENT = re.compile(r"#.*")
 _SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
-"""One or two parts of a version, which is a number to YAML."""
+"""A version with one or two numbers, which YAML reads as a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to write instead of a part of the text. Line breaks are `\\n`; the file keeps its own."""
+    """A replacement for the text from `start` to `end`. Its line breaks are `\\n`; the file keeps its own."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class EditableFrontmatter:
-    """The frontmatter of a file, ready to be edited."""
+    """The frontmatter of a file, with the positions needed to edit it."""
 
     content: bytes
     text: str
@@ -41,12 +41,12 @@ class EditableFrontmatter:
 
     @classmethod
     def of(cls, content: bytes) -> "EditableFrontmatter":
-        """Read a file. Raises `UnreadableError`."""
+        """Parse the content of a `SKILL.md`. Raises `UnreadableError`."""
         text = split(content).text
         return cls(content, text, load(text).values, find_positions(text))
 
     def apply_edits(self, edits: Iterable[Edit]) -> bytes:
-        """Return the file with these edits, which do not overlap: every other byte is as it was."""
+        """Return the file with these edits applied. They must not overlap. Other bytes are unchanged."""
         parts = split(self.content)
         source = self.content[parts.start : parts.end].decode()
         offsets = _offsets(source)
@@ -57,23 +57,26 @@ class EditableFrontmatter:
         return self.content[: parts.start] + source.encode() + self.content[parts.end :]
 
     def line_start(self, at: int) -> int:
-        """Return where the line begins that holds the character at `at`."""
+        """Return the offset at which the line containing `at` begins."""
         return self.text.rfind("\n", 0, at) + 1
 
     def line_end(self, at: int) -> int:
-        """Return where the line after the one that holds `at` begins."""
+        """Return the offset after the line containing `at`."""
         found = self.text.find("\n", at)
         return len(self.text) if found < 0 else found + 1
 
 
 def _offsets(source: str) -> list[int]:
-    """Return, for each character of `source` with `\\n` for `\\r\\n`, where it is; and where the end is."""
-    kept = (at for at in range(len(source)) if source[max(at - 1, 0) : at + 1] != "\r\n")
-    return [*kept, len(source)]
+    """Map offsets in `source` with `\\n` line breaks to offsets in `source` itself, including its end."""
+    positions = (at for at in range(len(source)) if source[max(at - 1, 0) : at + 1] != "\r\n")
+    return [*positions, len(source)]
 
 
 def apply_fixes(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -> bytes:
-    """Return a `SKILL.md` in which faults against these rules are mended, where that can be done safely."""
+    """Return a `SKILL.md` with the violations of these rules fixed, where that is safe.
+
+    Rules without a fix are ignored. Raises `UnreadableError`.
+    """
     for rule in dict.fromkeys(rules):
         if (fix := FIXES.get(rule)) is not None:
             content = _apply_fix(content, fix, key, folder)
@@ -86,49 +89,49 @@ def _apply_fix(content: bytes, fix: "Fix", key: str, folder: str | None) -> byte
     subject = ContractSkill(
         SkillFacts("", folder, draft.values), key, block if isinstance(block, dict) else {}
     )
-    wanted = deepcopy(dict(draft.values))
-    edits = list(fix(draft, subject, wanted))
+    expected = deepcopy(dict(draft.values))
+    edits = list(fix(draft, subject, expected))
     after = draft.apply_edits(edits)
-    # Text that people wrote can be laid out in ways that nobody thought of: what an edit would turn into
-    # anything else than was meant is left to them.
+    # YAML can be laid out in ways that the edits do not expect. If the result does not have exactly the
+    # expected values, leave the file unchanged.
     try:
-        return after if load(EditableFrontmatter.of(after).text).values == wanted else content
+        return after if load(EditableFrontmatter.of(after).text).values == expected else content
     except UnreadableError:
         return content
 
 
-def _tools(draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _tools(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
     value = subject.facts.frontmatter.get("allowed-tools")
     if isinstance(value, str):
-        wanted["allowed-tools"] = tools = " ".join(parse_tools(value))
+        expected["allowed-tools"] = tools = " ".join(parse_tools(value))
         yield from _replace_value(draft, ("allowed-tools",), format_scalar(tools))
 
 
-def _version(draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
-    """Quote a number as it is written, with the parts that it leaves out: `1.10` is the version `1.10.0`."""
+def _version(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
+    """Quote a version written as a number, and complete it: `1.10` becomes `"1.10.0"`."""
     value, way = subject.block.get("version"), subject.way("version")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         place = draft.places[way]
         written = draft.text[place.start : place.end].strip()
         if _SHORT_VERSION.fullmatch(written):
-            _block(wanted, subject)["version"] = version = proposed_version(written)
+            _block(expected, subject)["version"] = version = proposed_version(written)
             yield from _replace_value(draft, way, f'"{version}"')
 
 
-def _tags(draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _tags(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
     tags = subject.block.get("tags")
     if not isinstance(tags, list):
         return
-    gone = [at for at, _ in repeated(tags)]
-    _block(wanted, subject)["tags"] = [tag for at, tag in enumerate(tags) if at not in gone]
+    duplicates = [at for at, _ in repeated(tags)]
+    _block(expected, subject)["tags"] = [tag for at, tag in enumerate(tags) if at not in duplicates]
     way = subject.way("tags")
     if draft.places[way].shape is NodeStyle.FLOW:
-        for at in gone:  # with the comma before it: a tag that is given again is never the first
+        for at in duplicates:  # with the comma before it: a repeated tag is never the first
             before, here = draft.places[*way, at - 1], draft.places[*way, at]
             if "#" not in draft.text[before.end : here.start]:
                 yield Edit(before.end, here.end, "")
         return
-    for at in gone:
+    for at in duplicates:
         place = draft.places[*way, at]
         start, end = draft.line_start(place.start), draft.line_end(place.end)
         comment = draft.text[place.end : end].strip()
@@ -137,12 +140,12 @@ def _tags(draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, 
 
 
 def _capabilities(
-    draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, Json]
+    draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]
 ) -> Iterator[Edit]:
     if not isinstance(subject.facts.frontmatter.get(subject.key), dict) or subject.block.get("capabilities"):
         return
     addresses = list(expected_uris(subject))
-    _block(wanted, subject)["capabilities"] = cast("list[Json]", addresses)
+    _block(expected, subject)["capabilities"] = cast("list[Json]", addresses)
     place, empty = draft.places[subject.key,], draft.places.get(subject.way("capabilities"))
     if place.shape is NodeStyle.FLOW:
         listed = "[" + ", ".join(addresses) + "]"
@@ -161,7 +164,7 @@ def _capabilities(
     if empty is not None:
         yield Edit(empty.start, empty.end, items)
         return
-    # Behind the last value of the block, and before comments and empty lines that belong to what follows.
+    # Insert after the last value of the block, before comments and empty lines that belong to the next field.
     last = max(
         (
             each
@@ -176,7 +179,7 @@ def _capabilities(
 
 
 Fix = Callable[[EditableFrontmatter, ContractSkill, dict[str, Json]], Iterable[Edit]]
-"""Yields the edits that mend a fault, and writes into the last argument what must come out of them."""
+"""Yields the edits that fix a problem, and updates the last argument to the expected frontmatter."""
 
 FIXES: Mapping[Rule, Fix] = {
     Rule.ALLOWED_TOOLS_FORMAT: _tools,
@@ -189,16 +192,16 @@ FIXES: Mapping[Rule, Fix] = {
 def _replace_value(draft: EditableFrontmatter, way: FieldPath, text: str) -> Iterator[Edit]:
     place = draft.places[way]
     written = draft.text[place.start : place.end]
-    # The first line of a block scalar may end in a comment, which must not go; its line break stays, too.
+    # The first line of a block scalar may end in a comment, which must not be lost. Keep its line break, too.
     if not (written.startswith(("|", ">")) and "#" in written.partition("\n")[0]):
         yield Edit(place.start, place.end, text + ("\n" if written.endswith("\n") else ""))
 
 
 def _ends_in_comma(draft: EditableFrontmatter, key: str, closing: int) -> bool:
-    """Whether a comma stands behind the last value of a block in braces, which ends at `closing`."""
+    """Whether a block in braces, which ends at `closing`, has a trailing comma."""
     last = max(place.end for way, place in draft.places.items() if len(way) > 1 and way[0] == key)
     return "," in _COMMENT.sub("", draft.text[last:closing])
 
 
-def _block(wanted: dict[str, Json], subject: ContractSkill) -> dict[str, Any]:
-    return cast("dict[str, Any]", wanted[subject.key])
+def _block(expected: dict[str, Json], subject: ContractSkill) -> dict[str, Any]:
+    return cast("dict[str, Any]", expected[subject.key])

@@ -1,4 +1,4 @@
-"""Skills in local folders as the contract sees them: checked, with bodies and line numbers."""
+"""Check the skills in local folders against the contract, including bodies and line numbers."""
 
 import os
 import stat
@@ -23,11 +23,11 @@ from skillwire.library.library import Library
 
 _MAX_FILES = 10_000
 _READ_OF_A_FILE = 256 * 1024
-"""How much of another file is searched for the names of files."""
+"""Bytes of each other file that are searched for file names."""
 
 
 def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
-    """Yield the problems of one `SKILL.md` with the lines of their fields. `text` is its frontmatter."""
+    """Yield the problems of one `SKILL.md`, with line numbers. `text` is its frontmatter."""
     if not (problems := tuple(problems)):
         return
     lines = {format_field_path(way): place.line for way, place in find_positions(text).items()}
@@ -37,7 +37,7 @@ def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
 
 
 def _nearest(lines: dict[str, int], field: str) -> int | None:
-    """Return the line of a field, or of the nearest around it that is there."""
+    """Return the line of a field, or of its nearest parent that exists."""
     while field:
         if field in lines:
             return lines[field]
@@ -47,19 +47,19 @@ def _nearest(lines: dict[str, int], field: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class SkillFolders:
-    """Every skill checked, and the folder of each on this machine, by the path that problems call it."""
+    """The checked skills of a library, and where each is. Keys are the paths used in problems."""
 
     key: str
     checked: CheckedCatalog
     folders: Mapping[str, Path]
     uris: Mapping[str, str]
-    """The URI of each that can be served."""
+    """URI of each skill that can be served."""
     own: frozenset[str]
-    """Those that stand in folders which the operator named, and not in copies of something else."""
+    """Skills in local folders that the user named, not in fetched copies."""
 
 
 def check_folders(library: Library, key: str) -> SkillFolders:
-    """Check every skill of a loaded library, also those that it cannot serve."""
+    """Check every skill of a loaded library, including those that it cannot serve."""
     catalog = library.catalog
     served = {display_path(entry, catalog): entry for entry in catalog.entries.values() if entry.listed}
     found = dict(_files_with_errors(library))
@@ -74,12 +74,12 @@ def check_folders(library: Library, key: str) -> SkillFolders:
 
 
 def is_folder(place: str) -> bool:
-    """Whether a source is a folder of this machine."""
+    """Whether a source is a local folder."""
     return is_local(place) and Path(place).is_dir()
 
 
 def _files_with_errors(library: Library) -> Iterator[tuple[str, Path]]:
-    """Yield each `SKILL.md` in a folder of this machine that something is wrong with."""
+    """Yield the display path and location of each `SKILL.md` in a local folder that has an error."""
     roots = {prefix: place for prefix, place in places(library).items() if is_folder(place)}
     for problem in library.catalog.problems:
         if problem.severity is not Severity.ERROR or Path(problem.path).name.upper() != SKILL_FILE.upper():
@@ -90,37 +90,37 @@ def _files_with_errors(library: Library) -> Iterator[tuple[str, Path]]:
 
 
 def _facts(path: str, folder: Path, problems: tuple[Problem, ...]) -> SkillFacts | None:
-    """Return what is known of a skill that cannot be served; None if nothing can be read."""
+    """Return the facts of a skill that cannot be served, or None if its `SKILL.md` cannot be read."""
     try:
         fields = load(split((folder / Path(path).name).read_bytes()).text)
-    except (UnreadableError, OSError):  # that is a problem of its own, and told already
+    except (UnreadableError, OSError):  # already reported as a problem
         return None
     own = tuple(problem for problem in problems if problem.path == path)
     return SkillFacts(path, folder.resolve().name, fields.values, frozenset(_paths(folder)), own)
 
 
 def _paths(folder: Path) -> Iterator[str]:
-    """Yield the files in a folder. What cannot be served has no list of files, and this is good enough."""
-    seen = 0
+    """Yield the files in a folder, at most `_MAX_FILES`, without hidden ones."""
+    count = 0
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:
-            seen += 1
-            if seen > _MAX_FILES:
+            count += 1
+            if count > _MAX_FILES:
                 return
             if not name.startswith("."):
                 yield os.path.relpath(os.path.join(here, name), folder).replace(os.sep, "/")  # noqa: PTH118
 
 
 async def all_problems(
-    library: Library, skills: SkillFolders, wanted: Iterable[CheckedSkill]
+    library: Library, skills: SkillFolders, selected: Iterable[CheckedSkill]
 ) -> list[Problem]:
-    """Return everything that is wrong with these skills, in the order of their files and lines.
+    """Return all problems of the `selected` skills, sorted by file and line.
 
-    One text is in memory at a time: what is kept of it are its problems.
+    Only one `SKILL.md` is in memory at a time.
     """
     found: list[Problem] = []
-    for skill in wanted:
+    for skill in selected:
         content = await _content(library, skills, skill)
         if content is None:
             found.extend(skill.problems)
@@ -137,12 +137,12 @@ async def _content(library: Library, skills: SkillFolders, skill: CheckedSkill) 
         if (uri := skills.uris.get(path)) is not None:
             return (await library.read(uri)).content
         return (skills.folders[path] / Path(path).name).read_bytes()
-    except (SkillwireError, OSError):  # it went away while we looked: then it has no lines any more
+    except (SkillwireError, OSError):  # removed in the meantime
         return None
 
 
 def _with_block(skill: CheckedSkill, skills: SkillFolders) -> Iterator[Problem]:
-    """Yield the problems of a skill; the hint at a `metadata.yaml` says what the block would be."""
+    """Yield the problems of a skill. The hint for a `metadata.yaml` shows the block to write instead."""
     for problem in skill.problems:
         if problem.rule is not Rule.CONTRACT_METADATA_FILE:
             yield problem
@@ -170,7 +170,7 @@ def _text(skill: CheckedSkill, content: bytes, skills: SkillFolders) -> SkillBod
 
 
 def _executable(folder: Path, files: Iterable[str]) -> frozenset[str] | None:
-    if os.name == "nt":  # where files have no such mark
+    if os.name == "nt":  # Windows has no executable bit
         return None
     return frozenset(path for path in files if _mode(folder / path) & 0o111)
 
@@ -184,7 +184,7 @@ def _mode(file: Path) -> int:
 
 
 def _names(folder: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Return the words of other files of a skill; a file that names itself counts for nothing."""
+    """Return the words that occur in these files, except names that occur only in the file of that name."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for path in paths:
         for name in names_in(_beginning(folder / path)):

@@ -25,9 +25,9 @@ from skillwire.safe_text import quoted
 
 
 def key_problems(raw: Mapping[Any, Any], path: str) -> Iterator[Problem]:
-    """Yield a problem for each key that is not text, as deep as it may stand."""
+    """Yield a problem for each key that is not a string, at any depth."""
     for way, key in _wrong_keys(raw, ()):
-        message = f"{quoted(str(key))} is used as a key, and it is not text"
+        message = f"{quoted(str(key))} is used as a key, but is not text"
         hint = f"write it as text: {quoted(repr(str(key)))}"
         yield Problem(
             path, Rule.YAML_KEY, Severity.ERROR, message, hint=hint, field=format_field_path((*way, str(key)))
@@ -35,7 +35,7 @@ def key_problems(raw: Mapping[Any, Any], path: str) -> Iterator[Problem]:
 
 
 def with_text_keys(raw: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a copy in which every key is text, so that the other rules can be asked, too."""
+    """Return a copy in which every key is a string, so that the other rules can run."""
     return {str(key): _with_text_keys(value) for key, value in raw.items()}
 
 
@@ -58,7 +58,7 @@ def _wrong_keys(value: Any, way: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A file of the skill that has an address of its own."""
+    """A file of the skill that has a URI of its own."""
 
     id: str
     path: str
@@ -69,7 +69,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SkillFrontmatter:
-    """A frontmatter under the contract. `raw` is what is published; the other fields are typed."""
+    """A valid frontmatter as typed values. `raw` is the original, which is published."""
 
     name: str
     description: str
@@ -85,21 +85,21 @@ class SkillFrontmatter:
     allowed_tools: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Every field as its author wrote it, also those that nobody here knows."""
+    """Every field as it was written, including unknown ones."""
     warnings: tuple[Problem, ...] = ()
 
 
 def validate_skill_frontmatter(
     raw: Mapping[str, Any], dir_name: str, *, key: str = BLOCK_KEY
 ) -> SkillFrontmatter:
-    """Return `raw` as a typed value. Raises `ContractError`, which names every wrong field.
+    """Return `raw` as a typed value. Raises `ContractError` with one error for each violation.
 
-    `dir_name` is the folder that the skill lives in. Files and other skills are not looked at.
+    `dir_name` is the name of the skill's folder. Files and other skills are not checked.
     """
     path = f"{dir_name}/SKILL.md"
     unreadable = tuple(key_problems(raw, path))
     fields = with_text_keys(raw) if unreadable else raw
-    # White space around a name is no part of it, as with every other text.
+    # The contract ignores white space around strings, so strip the name before the standard rules check it.
     tidy = {**fields, "name": stripped(fields["name"])} if "name" in fields else dict(fields)
     problems = (*unreadable, *check_fields(Fields(tidy, {}), path, dir_name))
     found = tuple(check_skill(SkillFacts(path, dir_name, fields, problems=problems), key))
@@ -111,7 +111,7 @@ def validate_skill_frontmatter(
 def build_frontmatter(
     raw: Mapping[str, Json], key: str, warnings: tuple[Problem, ...] = ()
 ) -> SkillFrontmatter:
-    """Return a frontmatter in which no rule found an error. White space around texts is no part of them."""
+    """Build the typed frontmatter from one without errors. White space around strings is stripped."""
     subject = ContractSkill.of(SkillFacts("", None, raw), key)
     block, fields = subject.block, cast("dict[str, Json]", stripped(dict(raw)))
     return SkillFrontmatter(
@@ -134,13 +134,13 @@ def build_frontmatter(
 
 
 def allowed_tools(raw: Mapping[str, Json]) -> list[str]:
-    """Return the tools that a frontmatter names, as text or as a list."""
+    """Return the allowed tools, which may be written as text or as a list."""
     value = raw.get("allowed-tools")
     return parse_tools(value) if isinstance(value, str) else texts(value)
 
 
 def metadata_of(raw: Mapping[str, Json]) -> dict[str, str]:
-    """Return the metadata with its scalars as text."""
+    """Return `metadata` with its values converted to text."""
     metadata = raw.get("metadata")
     return {name: _as_text(value) for name, value in metadata.items()} if isinstance(metadata, dict) else {}
 

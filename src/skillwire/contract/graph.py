@@ -1,4 +1,4 @@
-"""The dependency graph: cycles, order, and drawings as tree, JSON, Mermaid and DOT."""
+"""The dependency graph: cycles, order, and output as tree, JSON, Mermaid and DOT."""
 
 import heapq
 from collections import deque
@@ -11,28 +11,28 @@ from skillwire.core.record import Json
 
 @dataclass(frozen=True)
 class Graph:
-    """The dependencies of all skills. Every question costs no more than one walk."""
+    """The dependencies of all skills. Each method takes roughly linear time."""
 
     edges: Mapping[str, tuple[str, ...]]
-    """What each skill depends on, known or not, in the order of its author."""
+    """The dependencies of each skill, including unknown ids, in the order in which they are declared."""
 
     @classmethod
     def of(cls, dependencies: Mapping[str, Iterable[str]]) -> "Graph":
-        """Return the graph of skills and what each depends on; what is given twice counts once."""
+        """Build the graph from the dependencies of each skill. Duplicates count once."""
         return cls({each: tuple(dict.fromkeys(needed)) for each, needed in sorted(dependencies.items())})
 
     def dependencies_of(self, skill_id: str) -> tuple[str, ...]:
-        """Return what a skill depends on, as far as it is known, without itself."""
+        """Return the direct dependencies of a skill, without unknown ids and itself."""
         return tuple(each for each in self.edges[skill_id] if each in self.edges and each != skill_id)
 
     def unknown(self) -> Iterator[tuple[str, str]]:
-        """Yield each skill that depends on something that nobody knows, and what that is."""
+        """Yield each dependency on an unknown id, as (skill, unknown id)."""
         for skill_id, needed in self.edges.items():
             yield from ((skill_id, each) for each in needed if each not in self.edges)
 
     @cached_property
     def dependents(self) -> Mapping[str, tuple[str, ...]]:
-        """For each skill those that depend on it, sorted."""
+        """The skills that depend directly on each skill, sorted."""
         found: dict[str, list[str]] = {each: [] for each in self.edges}
         for skill_id in self.edges:
             for needed in self.dependencies_of(skill_id):
@@ -41,7 +41,7 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """All skills, each behind what it depends on, else by name; without those that a cycle holds up."""
+        """Skills in topological order, then by id. Leaves out cycles and the skills that depend on one."""
         waiting = {each: len(self.dependencies_of(each)) for each in self.edges}
         ready = [each for each, number in waiting.items() if number == 0]
         heapq.heapify(ready)
@@ -60,12 +60,14 @@ class Graph:
 
     @cached_property
     def cycles(self) -> tuple[tuple[str, ...], ...]:
-        """One short cycle for each knot of skills that depend on each other; the first is also the last."""
-        knots = (knot for knot in _components(self.edges, self.dependencies_of) if len(knot) > 1)
-        return tuple(sorted(self._shortest_cycle(knot) for knot in knots))
+        """One short cycle for each strongly connected component. Its first id is repeated at the end."""
+        components = (
+            component for component in _components(self.edges, self.dependencies_of) if len(component) > 1
+        )
+        return tuple(sorted(self._shortest_cycle(component) for component in components))
 
     def closure(self, skill_id: str) -> tuple[str, ...]:
-        """Return all that a skill depends on, also at second hand: what is needed comes first."""
+        """Return the direct and indirect dependencies of a skill, in topological order."""
         found: set[str] = set()
         pending = [skill_id]
         while pending:
@@ -76,31 +78,31 @@ class Graph:
         last = len(self.order)
         return tuple(sorted(found - {skill_id}, key=lambda each: (self.positions.get(each, last), each)))
 
-    def _shortest_cycle(self, knot: frozenset[str]) -> tuple[str, ...]:
-        start = min(knot)
+    def _shortest_cycle(self, component: frozenset[str]) -> tuple[str, ...]:
+        start = min(component)
         came_from: dict[str, str] = {}
         pending = deque([start])
         while pending:
             here = pending.popleft()
             for needed in self.dependencies_of(here):
                 if needed == start:
-                    way = [here]
-                    while way[-1] != start:
-                        way.append(came_from[way[-1]])
-                    return (*reversed(way), start)
-                if needed in knot and needed not in came_from:
+                    path = [here]
+                    while path[-1] != start:
+                        path.append(came_from[path[-1]])
+                    return (*reversed(path), start)
+                if needed in component and needed not in came_from:
                     came_from[needed] = here
                     pending.append(needed)
-        raise AssertionError(f"`{start}` is in a knot and in no cycle")
+        raise AssertionError(f"`{start}` is in a component, but in no cycle")
 
 
 def _components(
     nodes: Iterable[str], dependencies_of: Callable[[str], Iterable[str]]
 ) -> Iterator[frozenset[str]]:
-    """Yield the sets of nodes that can all reach each other, after Tarjan, without recursion."""
+    """Yield the strongly connected components, by Tarjan's algorithm without recursion."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
-    unsettled: dict[str, None] = {}  # an ordered set: what was visited and belongs to no component yet
+    unsettled: dict[str, None] = {}  # an ordered set: visited nodes without a component
     for root in nodes:
         walk: list[tuple[str, Iterator[str]]] = []
         following: str | None = root if root not in number else None
@@ -126,7 +128,7 @@ def _components(
 
 
 def _settle(unsettled: dict[str, None], node: str) -> frozenset[str]:
-    """Take `node` and what was visited after it."""
+    """Remove and return `node` and every node visited after it."""
     component: set[str] = set()
     while node not in component:
         component.add(unsettled.popitem()[0])
@@ -134,9 +136,9 @@ def _settle(unsettled: dict[str, None], node: str) -> frozenset[str]:
 
 
 def as_tree(graph: Graph) -> Iterator[str]:
-    """Yield lines: each skill that nothing depends on, and below it what it depends on.
+    """Yield the lines of a tree: each skill without dependents, with its dependencies below it.
 
-    What was drawn once is not drawn again, and a cycle ends where it begins, so this is as long as the graph.
+    A skill's dependencies are drawn once, so the output has at most one line for each skill and edge.
     """
     roots = [each for each in graph.edges if not graph.dependents[each]]
     drawn: set[str] = set()
@@ -146,7 +148,7 @@ def as_tree(graph: Graph) -> Iterator[str]:
 
 
 def as_json(graph: Graph) -> dict[str, Json]:
-    """Return the skills with what they depend on, the order, the cycles, and what nobody knows."""
+    """Return the skills with their dependencies, the order, the cycles and the unknown ids."""
     return {
         "skills": [
             {"id": each, "depends_on": list(needed), "dependents": list(graph.dependents[each])}
@@ -189,25 +191,25 @@ DRAWINGS: Mapping[str, Callable[[Graph], Iterator[str]]] = {
 
 
 def _branch(graph: Graph, root: str, drawn: set[str]) -> Iterator[str]:
-    # What waits: the skill, what stands before it, what stands before those below it, and those around it.
+    # Pending lines: the skill, the prefix of its line, the prefix of the lines below it, and its ancestors.
     pending: list[tuple[str, str, str, frozenset[str]]] = [(root, "", "", frozenset())]
     while pending:
-        skill_id, own, below, above = pending.pop()
+        skill_id, own, below, ancestors = pending.pop()
         needed = graph.edges.get(skill_id)
         if needed is None:
             yield f"{own}{skill_id} (unknown)"
-        elif skill_id in above:
+        elif skill_id in ancestors:
             yield f"{own}{skill_id} (cycle)"
         elif skill_id in drawn and needed:
             yield f"{own}{skill_id} (see above)"
         else:
             yield f"{own}{skill_id}"
             drawn.add(skill_id)
-            around = above | {skill_id}
+            parents = ancestors | {skill_id}
             last = len(needed) - 1
             for at, each in reversed(list(enumerate(needed))):
                 mark, gap = ("└── ", "    ") if at == last else ("├── ", "│   ")
-                pending.append((each, below + mark, below + gap, around))
+                pending.append((each, below + mark, below + gap, parents))
 
 
 def _edges(graph: Graph) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Project skills to standard-only frontmatter, and plan, write and compare the files."""
+"""Project skills: write copies whose frontmatter has only standard fields, or compare existing copies."""
 
 import json
 import os
@@ -36,11 +36,11 @@ class Projection:
 
     content: bytes
     dropped: tuple[str, ...]
-    """The fields that the standard does not know."""
+    """Fields left out because the standard does not define them."""
 
 
 def project(content: bytes, key: str) -> Projection:
-    """Return the projection of a `SKILL.md` that keeps the contract; of a projection, the same again."""
+    """Return the projection of a valid `SKILL.md`. Projecting a projection returns it unchanged."""
     parts = split(content)
     raw = restore_block(load(parts.text).values, key)
     lines = "".join(_lines(standard_fields(raw, key)))
@@ -51,7 +51,7 @@ def project(content: bytes, key: str) -> Projection:
 
 
 def restore_block(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return a frontmatter with the block that a projection put into its metadata; others as they are."""
+    """Undo a projection: move the block from `metadata` back under `key`. Other frontmatter is unchanged."""
     metadata: Json = raw.get("metadata")
     if key in raw or not isinstance(metadata, dict) or f"{key}.id" not in metadata:
         return raw
@@ -67,7 +67,7 @@ def restore_block(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def standard_fields(raw: Mapping[str, Json], key: str) -> dict[str, str | dict[str, str]]:
-    """Return the standard fields of a frontmatter that keeps the contract, in their order."""
+    """Return the standard fields of a valid frontmatter, in the order in which they are written."""
     fields: dict[str, str | dict[str, str]] = {
         "name": str(raw["name"]),
         "description": str(raw["description"]).strip(),
@@ -83,17 +83,19 @@ def standard_fields(raw: Mapping[str, Json], key: str) -> dict[str, str | dict[s
 
 
 def projection_problems(raw: Mapping[str, Json], key: str, path: str) -> Iterator[Problem]:
-    """Yield what stands in the way of a projection, and what it loses."""
+    """Yield an error if a field cannot be projected, and a warning for each field that is left out."""
     compatibility = raw.get("compatibility")
     if isinstance(compatibility, str) and len(compatibility) > MAX_COMPATIBILITY:
-        message = f"the text has {len(compatibility)} characters, and uploaders take {MAX_COMPATIBILITY}"
+        message = (
+            f"the text has {len(compatibility)} characters, and uploaders accept at most {MAX_COMPATIBILITY}"
+        )
         hint = f"shorten it by {len(compatibility) - MAX_COMPATIBILITY}"
         rule = Rule.COMPATIBILITY_FORMAT
         yield Problem(path, rule, Severity.ERROR, message, hint=hint, field="compatibility")
     for name in sorted(raw.keys() - {*STANDARD, key}):
         rule = Rule.CONTRACT_PROJECTION_DROPPED
         message = f"the field {quoted(name)} is not in the projection"
-        hint = "uploaders that know only the standard refuse it; nothing is lost in the source"
+        hint = "uploaders that accept only standard fields refuse it; the source keeps it"
         yield Problem(path, rule, SEVERITIES[rule], message, hint=hint, field=name)
 
 
@@ -122,7 +124,7 @@ def _parse_packed(name: str, value: Json) -> Json:
         return value
     try:
         return json.loads(value)
-    except json.JSONDecodeError:  # somebody edited it: the rules of the block say what is wrong
+    except json.JSONDecodeError:  # edited by hand: the rules for the block report it
         return value
 
 
@@ -141,22 +143,25 @@ class ProjectedSkill:
 
     id: str
     path: str
-    """Its folder, below that of the projection."""
+    """Its folder, relative to that of the projection."""
     dropped: tuple[str, ...]
+    """Fields left out because the standard does not define them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """One file of a projection: where its bytes come from."""
+    """One file of a projection."""
 
     uri: str
+    """The resource that it is copied from."""
     projected: bool
+    """Whether its frontmatter is projected. Other files are copied unchanged."""
     executable: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a projection would write, and what stands in its way."""
+    """The files that a projection would write, and the problems found."""
 
     key: str
     skills: tuple[ProjectedSkill, ...]
@@ -165,27 +170,27 @@ class Plan:
 
 
 def check_out_is_separate(library: Library, out: Path) -> None:
-    """Raise `UsageError` if a projection would be written to what it is made of."""
+    """Raise `UsageError` if the output folder contains, or is inside, a source folder."""
     target = os.path.realpath(out)
     for source in library.sources:
         root = os.path.realpath(source.place)
         if is_folder(source.place) and os.path.commonpath([root, target]) in {root, target}:
             raise UsageError(
-                f"{quoted(str(out))} and {quoted(source.place)} are in each other's way",
+                f"{quoted(str(out))} and {quoted(source.place)} overlap",
                 hint="name a folder beside the skills with `--out`",
             )
 
 
 def plan_projection(library: Library, key: str) -> Plan:
-    """Check every skill, and plan the files of the projection. A projection itself is projected as it is."""
+    """Check every skill, and plan the files of the projection. Skills already projected stay the same."""
     catalog = library.catalog
     entries = {display_path(entry, catalog): entry for entry in catalog.entries.values()}
     known = [skill_facts(entry, catalog) for entry in entries.values()]
     checked = [
         check_one(replace(each, frontmatter=restore_block(each.frontmatter, key)), key) for each in known
     ]
-    told = {problem for facts in known for problem in facts.problems}
-    problems = [problem for problem in catalog.problems if problem not in told]
+    reported = {problem for facts in known for problem in facts.problems}
+    problems = [problem for problem in catalog.problems if problem not in reported]
     skills: list[ProjectedSkill] = []
     files: dict[str, PlannedFile] = {}
     for skill in check_repository(checked, key).skills:
@@ -198,7 +203,7 @@ def plan_projection(library: Library, key: str) -> Plan:
 
 
 async def write(library: Library, plan: Plan, site: SiteFolder) -> None:
-    """Write every file that is not there yet, and remove what an earlier projection left."""
+    """Write the planned files, and remove files of an earlier projection that are not planned."""
     try:
         site.plan(plan.files)
         async for path, content in _contents(library, plan):
@@ -211,15 +216,15 @@ async def write(library: Library, plan: Plan, site: SiteFolder) -> None:
 
 
 async def differences(library: Library, plan: Plan, site: SiteFolder) -> dict[str, list[str]]:
-    """Return how the folder differs from the plan: by what is missing, other, or left over."""
+    """Compare the folder with the plan: return the paths that are missing, differ or are left over."""
     found: dict[str, list[str]] = {"missing": [], "differs": [], "left over": []}
     async for path, content in _contents(library, plan):
-        there = site.content(path)
-        if there is None:
+        existing = site.content(path)
+        if existing is None:
             found["missing"].append(path)
-        elif there != content or _is_executable(site.folder / path) != plan.files[path].executable:
+        elif existing != content or _is_executable(site.folder / path) != plan.files[path].executable:
             found["differs"].append(path)
-    if not site.has_manifest:  # without it nobody knows what is left over
+    if not site.has_manifest:  # without it, files left over cannot be identified
         found["missing"].append(MANIFEST_NAME)
     elif site.unfinished:
         found["differs"].append(MANIFEST_NAME)
@@ -232,7 +237,7 @@ def _add(files: dict[str, PlannedFile], entry: SkillRecord, folder: str) -> None
     for file in entry.files:
         main = file.path == SKILL_FILE
         path = f"{folder}/{file.path}"
-        # A nested skill's document is among the files of the one around it, and projected all the same.
+        # The `SKILL.md` of a nested skill is also a file of the outer skill, but must be projected.
         if main or path not in files or not files[path].projected:
             executable = _is_executable(Path(entry.origin.location) / file.path)
             files[path] = PlannedFile(entry.uri_of(file.path), main, executable)
@@ -253,6 +258,6 @@ def _is_executable(file: Path) -> bool:
 
 def _set_mode(file: Path, *, executable: bool) -> None:
     mode = stat.S_IMODE(file.stat().st_mode)
-    wanted = mode | 0o111 if executable else mode & ~0o111
-    if wanted != mode:
-        file.chmod(wanted)
+    new_mode = mode | 0o111 if executable else mode & ~0o111
+    if new_mode != mode:
+        file.chmod(new_mode)

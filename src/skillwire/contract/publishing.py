@@ -1,4 +1,4 @@
-"""What a server publishes under the contract, and which version stays while skills are broken."""
+"""The resources that a server publishes under the contract, and what it publishes while skills are broken."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,12 +16,12 @@ from skillwire.core.record import Json, SkillRecord
 from skillwire.library.catalog import Catalog
 
 MARKS: Mapping[str, Json] = {"readOnlyHint": True, "idempotentHint": True}
-"""Reading a skill changes nothing, however often. Also in `meta`: not every server keeps them elsewhere."""
+"""Hints that reading has no side effects. Repeated in `meta`, because some servers drop annotations."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContractResource:
-    """One address, and everything that a server can register with it."""
+    """One published URI, and everything that a server can register with it."""
 
     uri: str
     name: str
@@ -34,37 +34,37 @@ class ContractResource:
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     icons: tuple[Mapping[str, Json], ...] = ()
     skill_id: str | None = None
-    """Whose it is; None for the index."""
+    """Id of its skill, or None for the index."""
     path: str | None = None
-    """The file of the skill whose bytes it has; None for what the catalogue says."""
+    """The file of the skill that it returns, or None for the index and cards, which are generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSkill:
-    """A skill that keeps the contract, and where its files are served."""
+    """A skill without errors, and its URI."""
 
     frontmatter: SkillFrontmatter
     uri: str
-    """Of its `SKILL.md`."""
+    """URI of its `SKILL.md`."""
 
     @property
     def runtime_meta(self) -> dict[str, Json]:
-        """What every read and every tool result for this skill carries."""
+        """The `_meta` of every read and tool result for this skill."""
         each = self.frontmatter
         return {"skill_id": each.id, "version": each.version, "tags": list(each.tags)}
 
 
 @dataclass(frozen=True)
 class PublishedSkills:
-    """Everything that is published at one moment. Nothing in it depends on the order of reading."""
+    """All published skills and their resources, in an order that does not depend on the order of loading."""
 
     skills: Mapping[str, PublishedSkill]
-    """By their ids, in that order."""
+    """Skills by id, sorted."""
 
     @classmethod
-    def of(cls, sound: Iterable[tuple[CheckedSkill, SkillFrontmatter]]) -> "PublishedSkills":
-        """Return what is published of skills in which nothing is wrong."""
-        found = {each.id: PublishedSkill(each, skill.facts.uri) for skill, each in sound}
+    def of(cls, valid: Iterable[tuple[CheckedSkill, SkillFrontmatter]]) -> "PublishedSkills":
+        """Return the publication of skills without errors."""
+        found = {each.id: PublishedSkill(each, skill.facts.uri) for skill, each in valid}
         return cls(dict(sorted(found.items())))
 
     @cached_property
@@ -73,11 +73,11 @@ class PublishedSkills:
 
     @cached_property
     def resources(self) -> Mapping[str, ContractResource]:
-        """Every resource by its address: the index, what the catalogue says, documents, references."""
-        all_of_them = [_INDEX, *map(_card, self.skills.values())]
+        """Every resource by URI: the index, then cards, documents and references."""
+        resources = [_INDEX, *map(_card, self.skills.values())]
         for skill in self.skills.values():
-            all_of_them.extend(_files(skill.frontmatter))
-        return {resource.uri: resource for resource in all_of_them}
+            resources.extend(_files(skill.frontmatter))
+        return {resource.uri: resource for resource in resources}
 
     @cached_property
     def by_uri(self) -> Mapping[str, PublishedSkill]:
@@ -85,7 +85,7 @@ class PublishedSkills:
         return {skill.uri: skill for skill in self.skills.values()}
 
     def rendered(self, resource: ContractResource) -> bytes:
-        """Return what the catalogue says: the index, or one skill."""
+        """Return the JSON of the index or of a skill's card."""
         if resource.skill_id is None:
             skills: Json = [_summary(skill.frontmatter) for skill in self.skills.values()]
             return _json({"skills": skills})
@@ -190,7 +190,7 @@ def _json(value: dict[str, Json]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the contract says of one catalogue, and what is published for it."""
+    """The check of one catalogue, and the skills published for it."""
 
     checked: CheckedCatalog
     published: PublishedSkills
@@ -198,10 +198,10 @@ class Publication:
 
 @dataclass(slots=True)
 class ContractPublisher:
-    """Follows the catalogues of a library, one after the other.
+    """Decides which skills are published for each successive catalogue of a library.
 
-    A strict one takes over a catalogue in which nothing is wrong, and keeps all as it was until there is one.
-    A tolerant one keeps only the broken skills as they were, as long as they are there.
+    Strict: a catalogue with errors changes nothing; the skills published before stay, as far as they exist.
+    Tolerant: valid skills are published, and a broken skill stays as it was before, as long as it exists.
     """
 
     key: str = BLOCK_KEY
@@ -210,21 +210,21 @@ class ContractPublisher:
     _before: Publication | None = None
 
     def of(self, catalog: Catalog) -> Publication:
-        """Return what is published for this catalogue: the current one, or the one before."""
-        for known in (self._last, self._before):
-            if known is not None and known.checked.catalog is catalog:
-                return known
+        """Return the publication for a catalogue. Those of the last two catalogues are cached."""
+        for cached in (self._last, self._before):
+            if cached is not None and cached.checked.catalog is catalog:
+                return cached
         found = check_catalog(catalog, self.key, self._last and self._last.checked)
         self._before, self._last = self._last, Publication(found, self._published(found))
         return self._last
 
     def runtime_meta(self, entry: SkillRecord, catalog: Catalog) -> dict[str, Json]:
-        """Return what a read or a tool result for a skill carries; nothing if it is not published."""
+        """Return the `_meta` of reads and tool results for a skill, empty if it is not published."""
         skill = self.of(catalog).published.by_uri.get(entry.uri)
         return {} if skill is None else skill.runtime_meta
 
     def _published(self, found: CheckedCatalog) -> PublishedSkills:
-        good = PublishedSkills.of(found.repository.sound)
+        good = PublishedSkills.of(found.repository.valid)
         last: Mapping[str, PublishedSkill] = self._last.published.skills if self._last is not None else {}
         still_there = {each: skill for each, skill in last.items() if skill.uri in found.catalog.entries}
         if not self.tolerant:
@@ -233,6 +233,6 @@ class ContractPublisher:
 
 
 def _broken(found: CheckedCatalog, known: Mapping[str, PublishedSkill]) -> dict[str, PublishedSkill]:
-    """Return the skills that were good before and are broken now, as they were."""
+    """Return the earlier versions of skills that are broken now."""
     broken = {skill.facts.uri for skill in found.repository.skills if skill.frontmatter is None}
     return {each: skill for each, skill in known.items() if skill.uri in broken}

@@ -1,4 +1,4 @@
-"""Print problems as the contract spells them."""
+"""Print problems in the format of the contract."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,12 +13,12 @@ from skillwire.terminal.output import COLOURS, stdout_console
 
 
 def print_contract_text(problems: Sequence[Problem], _library: Library) -> None:
-    """Print each problem as `path: field: message`, with paths below the folder that was given."""
+    """Print each problem as `path: field: message`, with paths relative to the checked folder."""
     print_contract_problems(stdout_console(), problems)
 
 
 def print_contract_problems(console: Console, problems: Iterable[Problem]) -> None:
-    """Print each problem as the contract spells it, and its hint below."""
+    """Print each problem as `path: field: message (severity: rule, line)`, followed by its hint."""
     for problem in problems:
         place, _, rest = escape_invisible(str(replace(problem, line=None))).partition(": ")
         line = "" if problem.line is None else f", line {problem.line}"

@@ -16,19 +16,19 @@ from skillwire.safe_text import quoted
 
 @dataclass(frozen=True, slots=True)
 class CheckedSkill:
-    """One skill, and everything that is wrong with it."""
+    """A skill and its problems."""
 
     facts: SkillFacts
     id: str
-    """What it goes by: its id, or what that should be."""
+    """Its id or, without one, its name, folder or path."""
     has_id: bool
     depends_on: tuple[str, ...]
     problems: tuple[Problem, ...]
     frontmatter: SkillFrontmatter | None
-    """What it says of itself; None where there is an error."""
+    """Its typed frontmatter, or None if there is an error."""
 
     def with_problems(self, problems: Sequence[Problem]) -> "CheckedSkill":
-        """Return this skill with further problems."""
+        """Return a copy with these problems added. An error removes the frontmatter."""
         if not problems:
             return self
         broken = any(map(_is_error, problems))
@@ -41,7 +41,7 @@ class CheckedSkill:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Every skill, checked, in the order of their paths, and how they depend on each other."""
+    """All checked skills, sorted by path, and their dependency graph."""
 
     skills: tuple[CheckedSkill, ...]
     graph: Graph
@@ -55,25 +55,25 @@ class Repository:
         return filter(_is_error, self.problems)
 
     @property
-    def sound(self) -> Iterator[tuple[CheckedSkill, SkillFrontmatter]]:
-        """Yield the skills that keep the contract."""
+    def valid(self) -> Iterator[tuple[CheckedSkill, SkillFrontmatter]]:
+        """The skills without errors."""
         return ((skill, skill.frontmatter) for skill in self.skills if skill.frontmatter is not None)
 
 
 def check_one(facts: SkillFacts, key: str) -> CheckedSkill:
-    """Check one skill by itself."""
+    """Check one skill without regard to others."""
     subject = ContractSkill.of(facts, key)
     problems = tuple(check_skill(facts, key))
-    sound = not any(map(_is_error, problems))
+    valid = not any(map(_is_error, problems))
     needed = tuple(dict.fromkeys(texts(subject.block.get("depends_on"))))
-    frontmatter = build_frontmatter(facts.frontmatter, key, problems) if sound else None
-    # A skill without an id still is something that others can depend on.
+    frontmatter = build_frontmatter(facts.frontmatter, key, problems) if valid else None
+    # Other skills can depend on a skill without an id, by its name.
     known_as = subject.id or subject.name or facts.folder or facts.path
     return CheckedSkill(facts, known_as, subject.id is not None, needed, problems, frontmatter)
 
 
 def check_repository(checked: Iterable[CheckedSkill], key: str) -> Repository:
-    """Add what is wrong between skills that were checked each by itself."""
+    """Check the relations between skills: duplicate ids, unknown dependencies and cycles."""
     skills = sorted(checked, key=lambda skill: skill.facts.path)
     first: dict[str, CheckedSkill] = {}
     for skill in sorted(skills, key=lambda skill: not skill.has_id):
@@ -98,8 +98,8 @@ def _relations(
         yield skill.facts.problem((key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
     for needed in skill.depends_on:
         if needed not in first and is_id(needed):  # a bad id is already reported
-            message = f"there is no skill {quoted(needed)} here"
-            hint = "mend the id, or remove it; `skillwire graph` shows the ids that there are"
+            message = f"there is no skill {quoted(needed)}"
+            hint = "fix the id, or remove it; `skillwire graph` shows all ids"
             yield skill.facts.problem(
                 _way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint
             )
@@ -110,11 +110,11 @@ def _relations(
 
 
 def _with_warnings(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
-    """Return a sound skill with a warning for each broken one that it depends on."""
+    """Add a warning for each broken skill that a valid skill depends on."""
     if skill.frontmatter is None:
         return skill
     message = "the skill {} breaks the contract, so this one may lack something"
-    hint = "mend that one first"
+    hint = "fix that skill first"
     problems = (
         skill.facts.problem(
             _way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_BROKEN, message.format(quoted(needed)), hint
@@ -127,7 +127,7 @@ def _with_warnings(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSk
 
 def _way(skill: CheckedSkill, key: str, needed: str) -> tuple[str | int, ...]:
     listed = ContractSkill.of(skill.facts, key).block["depends_on"]
-    assert isinstance(listed, list), "what has dependencies has a list of them"
+    assert isinstance(listed, list), "a skill with dependencies has a list of them"
     return (key, "depends_on", listed.index(needed))
 
 
@@ -137,18 +137,18 @@ def _is_error(problem: Problem) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCatalog:
-    """What the contract says of one catalogue."""
+    """The result of checking one catalogue."""
 
     catalog: Catalog
     repository: Repository
     others: tuple[Problem, ...]
-    """What is wrong with skills that the catalogue does not hold, and with sources."""
+    """Problems of sources, and of skills that are not in the catalogue."""
     known: Mapping[str, tuple[SkillRecord, CheckedSkill]]
-    """Each skill by its URI, checked by itself: what did not change is not checked again."""
+    """Each record and its own check by URI, reused in the next check if the record is the same."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that is wrong, as grave as the contract takes it."""
+        """All problems, with the severities of the contract."""
         return (*self.others, *self.repository.problems)
 
     @property
@@ -159,9 +159,9 @@ class CheckedCatalog:
 def check_catalog(
     catalog: Catalog, key: str, before: CheckedCatalog | None = None, more: Sequence[SkillFacts] = ()
 ) -> CheckedCatalog:
-    """Check every skill of `catalog`, and `more` skills that it could not hold.
+    """Check every skill of `catalog`, and `more` skills that are not in it. Reuses results of `before`.
 
-    The skill of a program that is connected is no part of the repository, and comes and goes: it is left out.
+    Live skills of connected programs are left out, because they are not part of the repository.
     """
     old: Mapping[str, tuple[SkillRecord, CheckedSkill]] = before.known if before is not None else {}
     known: dict[str, tuple[SkillRecord, CheckedSkill]] = {}
@@ -174,13 +174,13 @@ def check_catalog(
         known[uri] = last
     checked = [checked for _, checked in known.values()]
     checked.extend(check_one(facts, key) for facts in more)
-    told = {problem for skill in checked for problem in skill.facts.problems}
-    others = tuple(problem for problem in catalog.problems if problem not in told)
+    reported = {problem for skill in checked for problem in skill.facts.problems}
+    others = tuple(problem for problem in catalog.problems if problem not in reported)
     return CheckedCatalog(catalog, check_repository(checked, key), others, known)
 
 
 def skill_facts(entry: SkillRecord, catalog: Catalog) -> SkillFacts:
-    """Return what the contract looks at in a skill that can be served."""
+    """Return the facts of a skill in the catalogue, for the rules."""
     path = display_path(entry, catalog)
     return SkillFacts(
         path,
@@ -193,7 +193,7 @@ def skill_facts(entry: SkillRecord, catalog: Catalog) -> SkillFacts:
 
 
 def display_path(entry: SkillRecord, catalog: Catalog) -> str:
-    """Return what problems call the `SKILL.md` of a skill."""
+    """Return the path of a skill's `SKILL.md` as shown in problems."""
     return _shown(entry, entry.origin.path, catalog)
 
 
@@ -202,6 +202,6 @@ def _shown(entry: SkillRecord, path: str, catalog: Catalog) -> str:
 
 
 def _folder(entry: SkillRecord) -> str:
-    """Return the name of the folder that a skill lives in."""
+    """Return the name of a skill's folder."""
     folder = os.path.dirname(entry.origin.path) or entry.origin.location  # noqa: PTH120 - also no real path
     return os.path.basename(folder)  # noqa: PTH119

@@ -59,7 +59,7 @@ def check_before_serving(library: Library, key: str, *, tolerant: bool) -> None:
     found = check_catalog(library.catalog, key)
     console = stderr_console()
     print_contract_problems(console, found.errors)
-    good = sum(1 for _ in found.repository.sound)
+    good = sum(1 for _ in found.repository.valid)
     keep = "keeps" if good == 1 else "keep"
     if found.errors and not tolerant:
         raise SourceError(

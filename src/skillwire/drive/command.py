@@ -1,4 +1,4 @@
-"""`skillwire drive`: list the paths of connected programs over MCP and print them as a tree."""
+"""`skillwire drive`: fetch the paths of connected programs over MCP and print them as a tree."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -142,7 +142,7 @@ def _bounded(url: str, chunks: Iterable[bytes]) -> bytes:
             body.add(chunk)
     except BodyTooLargeError as error:
         message = f"the response of {quoted(url)} is larger than {_MAX_ANSWER:,} bytes"
-        raise ListingError(message, "choose one client with `--client ID`") from error
+        raise ListingError(message, "choose one program with `--client PROGRAM`") from error
     return bytes(body)
 
 
@@ -170,25 +170,29 @@ def _paths(url: str, answer: bytes) -> list[ListedPath]:
         raise ListingError(f"{quoted(url)} returned no list of live paths", hint) from error
     if left_out is not None:  # a partial tree would look complete
         raise ListingError(
-            f"{quoted(url)} has more paths than fit into one response", "choose one client with `--client ID`"
+            f"{quoted(url)} has more paths than fit into one response",
+            "choose one program with `--client PROGRAM`",
         )
     return paths
 
 
 def drive(
     action: Annotated[
-        Literal["tree"], Parameter(name="ACTION", help="What to do: `tree` is the only action.")
+        Literal["tree"], Parameter(name="ACTION", help="`tree` prints a tree. It is the only action.")
     ],
-    url: Annotated[str, Parameter(name="URL", help="The address of a server with live skills.")],
+    url: Annotated[str, Parameter(name="URL", help="URL of a server that was started with `--drive`.")],
     /,
     *,
-    client: Annotated[str | None, Parameter(help="Show only the paths of the client with this id.")] = None,
+    client: Annotated[
+        str | None, Parameter(metavar="PROGRAM", help="Show only this program, given by its client id.")
+    ] = None,
     token_env: Annotated[
-        str | None, Parameter(help="The environment variable that contains the server's token.")
+        str | None,
+        Parameter(metavar="VARIABLE", help="Environment variable with the server's token."),
     ] = None,
     json: AsJson = False,
 ) -> int:
-    """Show the paths of the programs connected to a server, as a tree with descriptions.
+    """Show the paths that connected programs provide, as a tree with descriptions.
 
     For example:
 
@@ -210,7 +214,7 @@ def drive(
         print_line(line)
     if not paths:
         stderr_console().print(
-            f"no client `{client}` has registered a path" if client else "no program has registered a path"
+            f"no program `{client}` has registered a path" if client else "no program has registered a path"
         )
     return 0
 

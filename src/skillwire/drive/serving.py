@@ -20,13 +20,14 @@ class DriveServeFlags(ServeFlags):
     """Options of `serve` for live skills."""
 
     drive: Annotated[
-        bool, Parameter(help="Let running programs connect and provide live skills. Needs `--http`.")
+        bool, Parameter(help="Let running programs connect and provide live skills. Requires `--http`.")
     ] = False
     drive_header: Annotated[
         list[str] | None,
         Parameter(
             name="--drive-header",
-            help="Pass this header of HTTP readers to programs, instead of the default ones (repeatable).",
+            metavar="HEADER",
+            help="Pass this request header to programs, instead of the default headers (repeatable).",
         ),
     ] = None
 

@@ -321,7 +321,7 @@ def test_changes_count_without_the_contract_too(repository: Path, cli: Cli) -> N
 @pytest.mark.parametrize(
     ("revision", "told"),
     [
-        ("no-such-branch", "nothing can be compared with `no-such-branch`"),
+        ("no-such-branch", "cannot compare with `no-such-branch`"),
         ("--output=x", "it begins with `-`"),
     ],
 )
@@ -340,7 +340,7 @@ def test_a_folder_that_is_in_no_repository_is_wrong_usage(
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", os.fspath(team.parent))
     done = cli("check", "skills", "--contract", "--changed-since", "HEAD")
     assert done.code == 2
-    assert "error: `skills` is in no git repository" in done.err
+    assert "error: `skills` is not in a git repository" in done.err
     assert "hint: leave `--changed-since` out" in done.err
 
 

@@ -63,7 +63,7 @@ async def test_the_tree_shows_one_client_or_says_it_is_unknown(
         assert capsys.readouterr().out == "other  Other\n└── a  At /a/skill.md.\n"
         assert await in_thread(lambda: run(["drive", "tree", shop.base, "--client", "nobody"])) == 0
         shown = capsys.readouterr()
-        assert (shown.out, shown.err) == ("", "no client `nobody` has registered a path\n")
+        assert (shown.out, shown.err) == ("", "no program `nobody` has registered a path\n")
 
 
 @pytest.mark.anyio
@@ -136,7 +136,7 @@ async def test_half_a_tree_is_not_shown_as_a_whole_one(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "has more paths than fit into one response" in shown.err
-    assert "hint: choose one client with `--client ID`" in shown.err
+    assert "hint: choose one program with `--client PROGRAM`" in shown.err
 
 
 def test_an_invalid_url_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

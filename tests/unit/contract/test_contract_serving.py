@@ -245,7 +245,7 @@ async def test_a_tolerant_server_omits_broken_skills_and_lists_their_problems(te
 def test_what_has_no_hard_error_serves(raw: dict[str, Any]) -> None:
     name = raw["name"]
     skill = check(raw, path=f"{name}/SKILL.md", files=(POLICY, "references/a/b.md"))
-    published = PublishedSkills.of(check_repository([skill], BLOCK_KEY).sound)
+    published = PublishedSkills.of(check_repository([skill], BLOCK_KEY).valid)
     assert list(published.skills) == [name]
     served = {uri for uri, each in published.resources.items() if each.path is not None}
     assert served >= set(raw[BLOCK_KEY]["capabilities"])
@@ -268,7 +268,7 @@ async def test_unknown_fields_are_published_verbatim(tmp_path: Path) -> None:
 
 
 def test_a_resource_is_one_plain_value() -> None:
-    published = PublishedSkills.of(check_repository([check(frontmatter())], BLOCK_KEY).sound)
+    published = PublishedSkills.of(check_repository([check(frontmatter())], BLOCK_KEY).valid)
     resource = published.resources[DOCUMENT]
     assert isinstance(resource, ContractResource)
     assert (resource.version, resource.tags, resource.title) == ("1.0.0", (), "Refunds")

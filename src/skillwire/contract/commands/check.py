@@ -132,18 +132,18 @@ class ContractCheckFlags(CheckFlags):
         """Return the problems, and the folders that may be written to, by the paths in problems."""
         result = CheckResult.of(library)
         skills = check_folders(library, self.block_key)
-        wanted = skills.checked.repository.skills
+        selected = skills.checked.repository.skills
         if self.changed_since is not None:
-            wanted = tuple((await changed_since(self.changed_since, library, skills)).affected(skills))
+            selected = tuple((await changed_since(self.changed_since, library, skills)).affected(skills))
         if self.contract:
-            problems = [*skills.checked.others, *await all_problems(library, skills, wanted)]
+            problems = [*skills.checked.others, *await all_problems(library, skills, selected)]
             result = CheckResult(
                 library,
                 by_place(problems),
-                sum(1 for _ in skills.checked.repository.sound),
+                sum(1 for _ in skills.checked.repository.valid),
                 ("keeps the contract", "keep the contract"),
                 print_contract_text,
             )
         if self.changed_since is not None:
-            result = replace(result, problems=problems_of_skills(result.problems, skills, wanted))
+            result = replace(result, problems=problems_of_skills(result.problems, skills, selected))
         return result, {path: folder for path, folder in skills.folders.items() if path in skills.own}

@@ -1,1 +1,1 @@
-"""Every rule for one skill, in the order in which problems are told."""
+"""The contract's rules for one skill, by subject."""

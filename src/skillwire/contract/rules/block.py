@@ -18,7 +18,7 @@ from skillwire.core.record import Json
 from skillwire.frontmatter.positions import FieldPath
 from skillwire.safe_text import quoted
 
-# A numeric identifier has no leading zero, also in a pre-release; build metadata may have any.
+# SemVer: numbers have no leading zeros, in a pre-release too. Build metadata may have them.
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _PRE = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD = r"[0-9A-Za-z-]+"
@@ -27,12 +27,12 @@ PATTERN = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE}(?:\.{_PRE})*)?(?:\+{_BUIL
 _VERSION = re.compile(PATTERN)
 _ALMOST = re.compile(r"[vV]?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?")
 _LOST_ZERO = re.compile(r"[0-9]+\.[1-9]")
-"""To YAML `1.10` is the same number as `1.1`, and nobody can tell which one was written."""
+"""A number that may have been written with a trailing zero: YAML reads `1.10` as `1.1`."""
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def is_semver(text: str) -> bool:
-    """Whether `text` is a version by SemVer 2.0.0."""
+    """Whether `text` is a valid SemVer 2.0.0 version."""
     return _VERSION.fullmatch(text) is not None
 
 
@@ -40,7 +40,7 @@ def proposed_version(text: str) -> str:
     """Return the version that `text` most likely means."""
     if (found := _ALMOST.match(text)) is None:
         return "1.0.0"
-    # Digits are copied without leading zeros, never through `int`: they may be very many.
+    # Not through `int`, which refuses very long numbers.
     return ".".join((part or "0").lstrip("0") or "0" for part in found.groups())
 
 
@@ -54,7 +54,7 @@ def id_missing(subject: ContractSkill) -> Iterator[Problem]:
 
 
 def id_name(subject: ContractSkill) -> Iterator[Problem]:
-    # A name that is no name is told of elsewhere, and nothing to copy.
+    # Another rule reports an invalid name, and an id must not copy it.
     others = {"the name": subject.name, "the folder": subject.facts.folder}
     for what, other in others.items():
         if subject.id and other is not None and is_skill_name(other) and subject.id != other:
@@ -80,7 +80,7 @@ def version_type(subject: ContractSkill) -> Iterator[Problem]:
         message = f"`{value}` is a number, not text"
         hint = f'quote it, and write all three numbers: `version: "{proposed_version(str(value))}"`'
         if _LOST_ZERO.fullmatch(str(value)):
-            hint += f'; if it says `{value}0`, `version: "{proposed_version(f"{value}0")}"`'
+            hint += f'; if you wrote `{value}0`, write `version: "{proposed_version(f"{value}0")}"`'
     else:
         message, hint = "the version is not text", 'write `version: "1.0.0"`'
     yield subject.problem(subject.way("version"), Rule.CONTRACT_VERSION_TYPE, message, hint)
@@ -174,7 +174,7 @@ CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def repeated(items: Iterable[Json]) -> Iterator[tuple[int, str]]:
-    """Yield each text that stood in the list before, and where it stands again."""
+    """Yield the index and value of each string that occurs earlier in the list."""
     seen: set[str] = set()
     for at, item in enumerate(items):
         if isinstance(item, str):
@@ -198,7 +198,7 @@ def _list_of_text(subject: ContractSkill, name: str, what: str, rule: Rule, hint
 
 
 def _icon_fault(icon: Json) -> str | None:
-    """Return how an icon differs from what MCP takes."""
+    """Return why MCP would not accept an icon, or None if it would."""
     if not isinstance(icon, dict):
         return "the icon is not a mapping"
     if not isinstance(source := icon.get("src"), str) or not source:
@@ -208,7 +208,10 @@ def _icon_fault(icon: Json) -> str | None:
     sizes = icon.get("sizes", [])
     if not isinstance(sizes, list) or len(texts(sizes)) < len(sizes):
         return "`sizes` is not a list of text"
-    if icon.get("theme", "light") not in ("light", "dark"):  # no set: a list cannot be looked up in one
+    if icon.get("theme", "light") not in (
+        "light",
+        "dark",
+    ):  # a tuple, because an unhashable value cannot be looked up in a set
         return "`theme` is neither `light` nor `dark`"
     return None
 
@@ -224,7 +227,7 @@ NUMBER_CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (numbe
 
 
 def _too_large(value: Json, way: FieldPath) -> Iterator[FieldPath]:
-    """Yield the way to each number that is too large; the reader has made a float of it."""
+    """Yield the path of each number that does not fit into 64 bits."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from _too_large(item, (*way, name))

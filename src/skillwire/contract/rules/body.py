@@ -1,4 +1,4 @@
-"""Rules for the Markdown body and the files around it, and the link finder they use."""
+"""Rules for the Markdown body and the files it mentions, and the link finder they use."""
 
 import posixpath
 import re
@@ -16,10 +16,10 @@ from skillwire.safe_text import quoted
 MAX_LINES = 500
 MAX_TOKENS = 5_000
 CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb for English prose; nobody can know which model will read it."""
+"""Rule of thumb for English prose. The exact number depends on the model."""
 
-# A stranger may have written the text. What is never closed reaches to the end, and what was taken is not
-# given back (`++`, `*+`), so that no text takes more than one walk.
+# The text is untrusted. An unclosed construct extends to the end, and quantifiers are possessive
+# (`++`, `*+`), so that matching takes linear time.
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
 )
@@ -30,23 +30,23 @@ _INLINE = re.compile(r"\]\([ \t]*+(?:<([^<>\n]*+)>|([^\s()<>]++(?:\([^\s()]*+\)[
 _LONGEST_TITLE = 300
 _DEFINED = re.compile(r"^ {0,3}\[[^\]\n]++\]:\s*+(?:<([^<>\n]*+)>|(\S++))", re.MULTILINE)
 _EXTERNAL_TARGET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|/|#|\?|\{|\$")
-# Paths that stand in the text without being links: below the folders that the standard names.
+# Paths in plain text that are not links, in the folders that the standard names.
 _MENTION = re.compile(r"(?<![\w/.\\-])(?:\./)?((?:references|scripts|assets)/[\w./-]*[\w-]\.\w+)(?![\w/*])")
 _RUN_INSTRUCTION = re.compile(r"(?i)\b(?:run|runs|running|execute|start|call|invoke)\s+\Z")
-_LONGEST_VERB = len("running") + 3
+_RUN_INSTRUCTION_LENGTH = len("running") + 3
 _COMMAND = re.compile(r"^[ \t]*(?:[$>] )?(?:\./)?([\w./-]+)(?=\s|$)", re.MULTILINE)
 _IMPORTED = frozenset({"py", "js", "mjs", "ts"})
-"""What programs name without the suffix."""
+"""Suffixes of files that are imported by name, without the suffix."""
 _WORD = re.compile(r"[\w.-]++")
 _FOLDER = re.compile(r"(?<![\w/.-])(?:\./)?([\w./-]++)(?<=/)")
 _LONGEST_FOLDER = 200
-# What people and lawyers read, and models need not.
+# Files for people, which a skill does not have to mention.
 _DOCUMENTATION_NAMES = ("LICENSE", "LICENCE", "NOTICE", "COPYING", "README", "CHANGELOG")
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A path in the text, relative to the skill's folder, and the line of the text that it stands in."""
+    """A path mentioned in the text, relative to the skill's folder, and its line in the text."""
 
     path: str
     line: int
@@ -54,22 +54,22 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class BodyFacts:
-    """What is kept of a body once it was read."""
+    """What the rules need to know about a body."""
 
     lines: int
     tokens: int
     links: tuple[Mention, ...]
-    """What it refers to, each path once."""
+    """Paths it refers to, each once."""
     run: tuple[Mention, ...]
-    """What it has the reader run by its own name."""
+    """Files it tells the reader to run directly, not as an argument of another program."""
     names: frozenset[str]
-    """Every word that could be the name of a file."""
+    """Every word that could be a file name."""
     folders: frozenset[str]
-    """Folders that it points at as a whole."""
+    """Folders it mentions as a whole."""
 
 
 def read_body(text: str) -> BodyFacts:
-    """Return what there is to know of a Markdown text. `\\r\\n` counts as one line break."""
+    """Analyze a Markdown body. `\\r\\n` counts as one line break."""
     text = text.replace("\r\n", "\n")
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
     prose = _blank_out(_COMMENT, text)
@@ -86,12 +86,12 @@ def read_body(text: str) -> BodyFacts:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return every word of `text` that could be the name of a file."""
+    """Return every word of `text` that could be a file name."""
     return frozenset(_words(unquote(text) if "%" in text else text))
 
 
 def unreferenced(paths: Iterable[str], names: frozenset[str], folders: frozenset[str]) -> Iterator[str]:
-    """Yield the files of which neither the name nor a folder around them is mentioned."""
+    """Yield the paths whose name is not in `names` and whose parent folders are not in `folders`."""
     for path in paths:
         folder, _, name = path.rpartition("/")
         words = set(_words(name))
@@ -109,7 +109,7 @@ def _parent_folders(folder: str) -> Iterator[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words, without the dots and dashes that they end in."""
+    """Yield the words, without trailing dots and dashes."""
     return filter(None, (word.rstrip(".-") for word in _WORD.findall(text)))
 
 
@@ -121,7 +121,7 @@ def _find_links(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _inline(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the targets that are closed on their line, after a title of reasonable length."""
+    """Yield the targets of inline links that end on their line, after a title of limited length."""
     close = line_end = -1
     for found in _INLINE.finditer(text):
         end = found.end()
@@ -130,9 +130,11 @@ def _inline(text: str) -> Iterator[tuple[str, int]]:
         if line_end < end:
             line_end = _find(text, "\n", end)
         target = found[1] if found[1] is not None else found[2]
-        if close < line_end and close - end <= _LONGEST_TITLE:  # both are at the end where there is none
+        if (
+            close < line_end and close - end <= _LONGEST_TITLE
+        ):  # an absent character counts as at the end of the text
             yield target, found.start()
-        elif found[2] is not None and "(" in target:  # its own parenthesis closes the link
+        elif found[2] is not None and "(" in target:  # the closing parenthesis in the target ends the link
             yield target[: target.rindex("(")], found.start()
 
 
@@ -142,7 +144,7 @@ def _find(text: str, what: str, start: int) -> int:
 
 
 def _commands(text: str) -> Iterator[tuple[str, int]]:
-    """Yield what a shell would be asked to run by its path: a file, not an argument of something else."""
+    """Yield the files that the text tells the reader to run by path, not as an argument of a program."""
     for fence in _FENCE.finditer(text):
         for command in _COMMAND.finditer(fence[2]):
             if "/" in command[1]:
@@ -151,13 +153,13 @@ def _commands(text: str) -> Iterator[tuple[str, int]]:
         if "/" not in span[1]:
             continue
         program = span[1].split(maxsplit=1)[0].removeprefix("./") if span[1].strip() else ""
-        before = text[max(span.start() - _LONGEST_VERB, 0) : span.start()]
+        before = text[max(span.start() - _RUN_INSTRUCTION_LENGTH, 0) : span.start()]
         if "/" in program and _RUN_INSTRUCTION.search(before):
             yield program, span.start()
 
 
 def _folders(text: str) -> Iterator[str]:
-    """Yield the folders that the text points at as a whole: `assets/`, and not `assets/logo.svg`."""
+    """Yield the folders that the text mentions as a whole: `assets/`, but not `assets/logo.svg`."""
     for found in _FOLDER.finditer(text):
         folder = found[1].rstrip("/")
         if len(folder) <= _LONGEST_FOLDER and not folder.endswith((".", "-")) and folder:
@@ -177,27 +179,27 @@ def _mentions(text: str, found: Iterable[tuple[str, int]]) -> tuple[Mention, ...
 
 
 def _blank_out(pattern: re.Pattern[str], text: str) -> str:
-    """Return `text` with spaces where `pattern` was: every line stays the line that it is."""
+    """Replace matches of `pattern` by spaces. Line breaks and offsets stay the same."""
     return pattern.sub(lambda found: "\n".join(" " * len(line) for line in found[0].split("\n")), text)
 
 
 @dataclass(frozen=True, slots=True)
 class SkillBody:
-    """The body of a skill as the rules see it, and what is known of the files beside it."""
+    """The body of a skill and its files, as input of the rules."""
 
     path: str
-    """Its `SKILL.md`, below the folder that was given."""
+    """Path of its `SKILL.md`, relative to the checked folder."""
     first_line: int
-    """The line of the file in which the body begins."""
+    """Line of the file at which the body begins."""
     body: BodyFacts
     files: frozenset[str]
     folders: frozenset[str]
     executable: frozenset[str] | None
-    """The files that can be run; None where nobody knows."""
+    """Files with the executable bit, or None where the system has no such bit."""
     declared: frozenset[str]
-    """The files that the block names."""
+    """Files declared as references in the metadata block."""
     names_elsewhere: Callable[[], frozenset[str]]
-    """The words of the skill's other files, for when they matter."""
+    """Return the words in the skill's other files. Lazy, because it reads them."""
 
     def problem(self, rule: Rule, message: str, hint: str, *, path: str = "", line: int = 0) -> Problem:
         where = path or self.path
@@ -208,10 +210,10 @@ class SkillBody:
 def link_missing(text: SkillBody) -> Iterator[Problem]:
     for link in text.body.links:
         if link.path not in text.files and link.path not in text.folders and link.path != ".":
-            message = f"the text refers to {quoted(link.path)}, and the skill has no such file"
-            hint = "mend the path, or add the file"
+            message = f"the text refers to {quoted(link.path)}, but the skill has no such file"
+            hint = "fix the path, or add the file"
             if link.path.startswith("../"):
-                hint = "put a copy into the folder of the skill: nothing outside it is served with it"
+                hint = "copy it into the folder of the skill: files outside are not served with it"
             yield text.problem(Rule.CONTRACT_LINK_MISSING, message, hint, line=link.line)
 
 
@@ -247,7 +249,7 @@ def body_length(text: SkillBody) -> Iterator[Problem]:
 def script_mode(text: SkillBody) -> Iterator[Problem]:
     for command in text.body.run if text.executable is not None else ():
         if command.path in text.files and command.path not in (text.executable or ()):
-            message = f"the text has {quoted(command.path)} run, and the file is not executable"
+            message = f"the text says to run {quoted(command.path)}, but the file is not executable"
             hint = f"run {quoted(f'chmod +x {command.path}')}, or name the program that runs it"
             yield text.problem(Rule.CONTRACT_SCRIPT_MODE, message, hint, line=command.line)
 
@@ -261,6 +263,6 @@ CHECKS: tuple[Callable[[SkillBody], Iterable[Problem]], ...] = (
 
 
 def check_text(text: SkillBody) -> Iterator[Problem]:
-    """Yield what is wrong with the text of a skill and the files around it."""
+    """Yield the problems of a skill's body and of the files it mentions."""
     for check in CHECKS:
         yield from check(text)

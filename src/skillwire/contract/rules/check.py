@@ -1,4 +1,4 @@
-"""Every rule for one skill, in the order in which problems are told."""
+"""Run every contract rule on one skill, in the order in which problems are reported."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -23,7 +23,7 @@ _FOR_THE_BLOCK: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def check_skill(facts: SkillFacts, key: str) -> Iterator[Problem]:
-    """Yield everything that is wrong with one skill, whatever its frontmatter holds."""
+    """Yield every problem of one skill. Accepts any frontmatter, however malformed."""
     yield from standard_problems(facts)
     value = facts.frontmatter.get(key)
     subject = ContractSkill.of(facts, key)
@@ -48,7 +48,7 @@ def _block_problems(subject: ContractSkill) -> Iterator[Problem]:
     if isinstance(metadata, dict) and f"{key}.id" in metadata:
         message = "the skill has no such block: it is a projection"
         yield subject.problem(
-            (key,), Rule.CONTRACT_BLOCK_MISSING, message, "check what it was projected from"
+            (key,), Rule.CONTRACT_BLOCK_MISSING, message, "check the skill that it was projected from"
         )
         return
     other = next((name for name, each in fields.items() if _looks_like_a_block(each)), None)
@@ -59,7 +59,7 @@ def _block_problems(subject: ContractSkill) -> Iterator[Problem]:
         return
     example = f'{key}: {{id: {subject.namespace}, version: "1.0.0", capabilities: […]}}'
     message = "the skill has no such block, so it is not in the catalogue"
-    hint = f"add {quoted(example)}; `skillwire new --contract` shows a whole one"
+    hint = f"add {quoted(example)}; `skillwire new --contract` writes a complete one"
     yield subject.problem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
 
 

@@ -48,8 +48,8 @@ def reference_id(subject: ContractSkill) -> Iterator[Problem]:
             yield subject.problem(
                 subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint
             )
-    for ref_id in _given_twice(subject):
-        message = f"the id {quoted(ref_id)} is given twice, with other spaces around it"
+    for ref_id in _repeated_ids(subject):
+        message = f"the id {quoted(ref_id)} is given twice, with different white space around it"
         hint = "remove one of the two, or give it another id"
         yield subject.problem(subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint)
 
@@ -70,8 +70,8 @@ def reference_missing(subject: ContractSkill) -> Iterator[Problem]:
         path = reference.get("path")
         if isinstance(path, str) and _path_fault(path) is None and path not in (files or ()):
             message = f"the skill has no file {quoted(path)}"
-            # A link that leads out of the folder is not served, so it is no file of the skill.
-            hint = "write the file, or mend the path; a link that leads out of the folder does not count"
+            # A symbolic link that leaves the folder is not served, so it is not a file of the skill.
+            hint = "create the file, or fix the path; a link that leads out of the folder does not count"
             yield subject.problem(
                 subject.way("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_MISSING, message, hint
             )
@@ -82,7 +82,7 @@ def reference_shared(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, reference in _mappings(subject):
         path = reference.get("path")
         if isinstance(path, str) and (other := first.setdefault(path, ref_id)) != ref_id:
-            message = f"{quoted(path)} is the file of {quoted(other)}, too"
+            message = f"{quoted(path)} is also the file of {quoted(other)}"
             hint = f"remove one of the two, and keep its id as an alias: {quoted(f'aliases: [{ref_id}]')}"
             yield subject.problem(
                 subject.way("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_SHARED, message, hint
@@ -93,7 +93,7 @@ def reference_field(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, reference in _mappings(subject):
         for name in ("mime_type", "title"):
             value = reference.get(name, "")
-            # A title may be null, which says that there is none. A MIME type may not.
+            # A title may be null, meaning that there is none. A MIME type may not.
             if not isinstance(value, str) and not (value is None and name == "title"):
                 hint = f"write text after `{name}:`, or remove the field"
                 way = subject.way("references", ref_id, name)
@@ -128,7 +128,7 @@ def reference_alias(subject: ContractSkill) -> Iterator[Problem]:
             hint = f"write {quoted(proposed_id(alias, 'old'))}, or remove it" if alias else "remove it"
             yield subject.problem(way, Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
         elif alias in taken:
-            message = f"{quoted(alias)} is {taken[alias]}, too"
+            message = f"{quoted(alias)} is also {taken[alias]}"
             yield subject.problem(
                 way, Rule.CONTRACT_REFERENCE_ALIAS, message, "give each alias once in the whole skill"
             )
@@ -136,7 +136,7 @@ def reference_alias(subject: ContractSkill) -> Iterator[Problem]:
 
 
 def is_served(subject: ContractSkill, reference: Mapping[str, Json]) -> bool:
-    """Whether a reference names a file that is there, as far as anybody knows."""
+    """Whether the path of a reference is valid and its file exists. Unknown files count as existing."""
     path, files = reference.get("path"), subject.facts.files
     return _path_fault(path) is None and (files is None or path in files)
 
@@ -154,15 +154,15 @@ CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def _mappings(subject: ContractSkill) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Yield the references that are mappings; the others are told of already."""
+    """Yield the references that are mappings. Another rule reports the others."""
     written = subject.block.get("references")
     for ref_id, reference in subject.references():
         if isinstance(written, dict) and isinstance(written[ref_id], dict):
             yield ref_id, reference
 
 
-def _given_twice(subject: ContractSkill) -> Iterator[str]:
-    """Yield the ids that are the same once the white space around them is gone."""
+def _repeated_ids(subject: ContractSkill) -> Iterator[str]:
+    """Yield each id that occurs again once white space around ids is stripped."""
     block = subject.facts.frontmatter.get(subject.key)
     written = block.get("references") if isinstance(block, dict) else None
     seen: set[str] = set()
@@ -174,7 +174,7 @@ def _given_twice(subject: ContractSkill) -> Iterator[str]:
 
 
 def _path_fault(path: Json) -> str | None:
-    """Return the first rule that the path of a reference breaks."""
+    """Return what is wrong with the path of a reference, or None."""
     if not isinstance(path, str):
         return "the reference has no path" if path is None else "the path is not text"
     if not path:
@@ -184,9 +184,9 @@ def _path_fault(path: Json) -> str | None:
 
 
 def _place_fault(path: str) -> str | None:
-    """Return why no reference can be at this path."""
+    """Return why a reference cannot be at this path, or None if it can."""
     if "\0" in path or "\\" in path:
-        return "holds a NUL or a backslash"
+        return "contains a NUL or a backslash"
     if path.startswith("/"):
         return "is not relative to the folder of the skill"
     if not path.startswith(FOLDER):
@@ -194,7 +194,7 @@ def _place_fault(path: str) -> str | None:
     if fault := path_fault(path):
         return f"cannot be served: a part of the path {fault}"
     stem, suffix = path[: -len(SUFFIX)], path[-len(SUFFIX) :]
-    # A file that is called `.md` and nothing else has no suffix.
+    # A file named just `.md` has no suffix.
     return None if suffix.lower() == SUFFIX and not stem.endswith("/") else f"does not end in `{SUFFIX}`"
 
 
@@ -202,7 +202,7 @@ def capabilities_missing(subject: ContractSkill) -> Iterator[Problem]:
     if subject.block.get("capabilities") is None:
         addresses = ", ".join(expected_uris(subject))
         hint = f"write {quoted(f'capabilities: [{addresses}]')}, or let `--fix` write it"
-        message = "the block does not say which addresses are published"
+        message = "the block does not declare the published URIs"
         yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_MISSING, message, hint)
 
 
@@ -226,7 +226,7 @@ def capabilities_type(subject: ContractSkill) -> Iterator[Problem]:
 def capability_document(subject: ContractSkill) -> Iterator[Problem]:
     value, document = subject.block.get("capabilities"), document_uri(subject.namespace)
     if isinstance(value, list) and document not in value:
-        message = "the document of the skill is not among the capabilities"
+        message = "the URI of the document is not listed in the capabilities"
         hint = f"add {quoted(document)}"
         yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITY_DOCUMENT, message, hint)
 
@@ -235,7 +235,7 @@ def capability_foreign(subject: ContractSkill) -> Iterator[Problem]:
     root = root_uri(subject.namespace)
     for at, uri in _declared(subject):
         if not uri.startswith(root):
-            message = f"{quoted(uri)} is not an address of this skill"
+            message = f"{quoted(uri)} is not a URI of this skill"
             hint = f"begin it with {quoted(root)}, or remove it"
             yield subject.problem(
                 subject.way("capabilities", at), Rule.CONTRACT_CAPABILITY_FOREIGN, message, hint
@@ -259,7 +259,7 @@ def capability_undeclared(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, reference in subject.references() if isinstance(value, list) else ():
         uri = reference_uri(subject.namespace, ref_id)
         if uri not in declared and is_served(subject, reference):
-            message = f"the reference {quoted(ref_id)} is served, and not among the capabilities"
+            message = f"the reference {quoted(ref_id)} is served, but not listed in the capabilities"
             hint = f"add {quoted(uri)}"
             yield subject.problem(
                 subject.way("capabilities"), Rule.CONTRACT_CAPABILITY_UNDECLARED, message, hint
@@ -277,7 +277,7 @@ CAPABILITY_CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def served_uris(subject: ContractSkill) -> Iterator[str]:
-    """Yield every address that the skill is served at, those of aliases too."""
+    """Yield every URI at which the skill is served, including aliases."""
     yield from expected_uris(subject)
     for _, _, alias in subject.aliases():
         yield reference_uri(subject.namespace, alias)

@@ -12,10 +12,10 @@ from skillwire.frontmatter.positions import FieldPath, format_field_path
 from skillwire.safe_text import quoted
 
 BLOCK_KEY = "x-personal-mcp"
-"""The key of the block, unless a team has chosen another."""
+"""Default frontmatter key of the metadata block."""
 
 STANDARD = ("name", "description", "license", "compatibility", "allowed-tools", "metadata")
-"""The fields that every skill may have; none of them can be the block."""
+"""Fields of the Agent Skills standard. None of them can be the block key."""
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
 
 SEVERITIES: Mapping[Rule, Severity] = {
@@ -73,7 +73,7 @@ _ID_RULE = "lowercase words with single hyphens between them, beginning with a l
 
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
-# What Unicode calls white space. `str.strip` would also take separators that are control characters.
+# White space as Unicode defines it. A plain `str.strip()` would also remove control characters.
 _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -87,37 +87,37 @@ CARD_TEMPLATE = f"{CATALOG}skills/{{id}}"
 
 @dataclass(frozen=True, slots=True)
 class SkillFacts:
-    """A skill as the contract sees it: everything but its body."""
+    """What the contract rules need to know about a skill, except its body."""
 
     path: str
-    """Its `SKILL.md`, below the folder that was given."""
+    """Path of its `SKILL.md`, relative to the checked folder."""
     folder: str | None
-    """The name of its folder; None where there is none to compare with."""
+    """Name of its folder, or None if there is no folder to compare with."""
     frontmatter: Mapping[str, Json]
     files: frozenset[str] | None = None
-    """The paths of all its files; None where nobody knows."""
+    """Paths of all its files, or None if they are unknown."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong by the rules of Agent Skills."""
+    """Problems found by the rules of the Agent Skills standard."""
     uri: str = ""
-    """Under which its `SKILL.md` is served, if it is."""
+    """URI of its `SKILL.md`, or `""` if it is not served."""
 
     def problem(self, way: FieldPath, rule: Rule, message: str, hint: str) -> Problem:
-        """Return a problem of the field at `way`, with the severity that its rule has."""
+        """Return a problem at `way`, with the severity of its rule."""
         return Problem(self.path, rule, SEVERITIES[rule], message, hint=hint, field=format_field_path(way))
 
 
 @dataclass(frozen=True, slots=True)
 class ContractSkill:
-    """One skill, and the block in it. The rules for the block are asked only if it is a mapping."""
+    """A skill and its metadata block. Rules for the block run only if the block is a mapping."""
 
     facts: SkillFacts
     key: str
     block: Mapping[str, Json]
-    """As programs read it: without white space around texts. What is published is `facts.frontmatter`."""
+    """The block, with white space around strings removed. `facts.frontmatter` has the original."""
 
     @classmethod
     def of(cls, facts: SkillFacts, key: str) -> "ContractSkill":
-        """Return a skill with its block, which is empty if there is none."""
+        """Return a skill with its block. A missing or malformed block is empty."""
         written = stripped(facts.frontmatter.get(key))
         block = written if isinstance(written, dict) else {}
         if isinstance(references := block.get("references"), dict):
@@ -134,19 +134,19 @@ class ContractSkill:
 
     @property
     def namespace(self) -> str:
-        """What the skill's URIs are made of: its id, or what that should be."""
+        """The id used in the skill's URIs. Without an id, its name or folder."""
         guesses = (each for each in (self.name, self.facts.folder) if each and is_skill_name(each))
         return self.id or next(guesses, "my-skill")
 
     def way(self, *parts: str | int) -> FieldPath:
-        """Return the way to a value in the block."""
+        """Return the path of a field in the block."""
         return (self.key, *parts)
 
     def problem(self, way: FieldPath, rule: Rule, message: str, hint: str) -> Problem:
         return self.facts.problem(way, rule, message, hint)
 
     def references(self) -> Iterator[tuple[str, Mapping[str, Json]]]:
-        """Yield each reference that is written as one, well or badly, with the plainest path to its file."""
+        """Yield each reference id and its fields, with a normalized `path`. Malformed ones have no fields."""
         references = self.block.get("references")
         for ref_id, value in references.items() if isinstance(references, dict) else ():
             reference = value if isinstance(value, dict) else {}
@@ -154,7 +154,7 @@ class ContractSkill:
             yield ref_id, {**reference, "path": plain_path(path)} if isinstance(path, str) else reference
 
     def aliases(self) -> Iterator[tuple[str, int, str]]:
-        """Yield each further name of a reference: whose it is, which, and the name."""
+        """Yield each alias as (reference id, position in its list, alias)."""
         for ref_id, reference in self.references():
             aliases = reference.get("aliases")
             for at, alias in enumerate(aliases if isinstance(aliases, list) else ()):
@@ -173,18 +173,18 @@ def is_id(text: str) -> bool:
 
 
 def kebab(text: str) -> str:
-    """Return what comes nearest to `text` in kebab-case, or `` if nothing of it is left."""
+    """Return `text` converted to kebab-case, or an empty string if no letter or digit is left."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def proposed_id(text: str, example: str) -> str:
-    """Return the id that comes nearest to `text`, or `example` if nothing of it is left."""
+    """Return `text` converted to a valid id, or `example` if no letter or digit is left."""
     words = kebab(text)
     return f"{example}-{words}" if words[:1].isdigit() else words or example
 
 
 def stripped(value: Json) -> Json:
-    """Return a value without white space at both ends of its texts. Keys stay as they are."""
+    """Return a copy with white space stripped from every string in it. Keys are unchanged."""
     match value:
         case str():
             return value.strip(_WHITE_SPACE)
@@ -197,12 +197,12 @@ def stripped(value: Json) -> Json:
 
 
 def stripped_keys(mapping: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a mapping of an author's own names without white space around these."""
+    """Return a copy with white space stripped from the keys."""
     return {key.strip(_WHITE_SPACE): value for key, value in mapping.items()}
 
 
 def plain_path(path: str) -> str:
-    """Return a path without `.` and `//` in it, and without a slash at its end."""
+    """Return a path without `.` segments, repeated slashes and a trailing slash."""
     return str(PurePosixPath(path)) if path else path
 
 
@@ -211,12 +211,12 @@ def text_or_none(value: Json) -> str | None:
 
 
 def texts(value: Json) -> list[str]:
-    """Return the texts of a list; none of what is no list."""
+    """Return the strings in a list. Anything but a list has none."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def not_text(items: Iterable[Json]) -> Iterator[int]:
-    """Yield the position of each item that is not text."""
+    """Yield the index of each item that is not a string."""
     return (at for at, item in enumerate(items) if not isinstance(item, str))
 
 
@@ -228,7 +228,7 @@ def id_fault(text: str, what: str) -> str | None:
 
 
 def root_uri(skill_id: str) -> str:
-    """Return what every address of a skill begins with."""
+    """Return the prefix of every `resource://skills/` URI of a skill."""
     return f"{SKILLS}{skill_id}/"
 
 
@@ -241,12 +241,12 @@ def reference_uri(skill_id: str, ref_id: str) -> str:
 
 
 def card_uri(skill_id: str) -> str:
-    """Return the address of what the catalogue knows of a skill."""
+    """Return the URI of the catalogue card of a skill."""
     return f"{CATALOG}skills/{skill_id}"
 
 
 def expected_uris(subject: ContractSkill) -> Iterator[str]:
-    """Yield the addresses that a skill should declare: its document, then its references."""
+    """Yield the URIs that a skill should declare: its document, then its references."""
     yield document_uri(subject.namespace)
     for ref_id, _ in subject.references():
         yield reference_uri(subject.namespace, ref_id)

@@ -21,7 +21,7 @@ _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 
 
 def block_for_metadata_file(text: str, subject: ContractSkill) -> str:
-    """Return the block to write instead of a file that holds `text`, as one line of YAML."""
+    """Return the metadata block that replaces a `metadata.yaml` containing `text`, as one line of YAML."""
     known = _values(text)
     block: dict[str, Json] = {
         "id": subject.namespace,
@@ -29,13 +29,13 @@ def block_for_metadata_file(text: str, subject: ContractSkill) -> str:
         "capabilities": list(expected_uris(subject)),
         **{name: known[name] for name in _TAKEN_OVER if name in known},
     }
-    block["version"] = str(block["version"])  # what was a number there must be text here
+    block["version"] = str(block["version"])  # the contract requires text, and the file may have a number
     inner = ", ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in block.items())
     return f"{subject.key}: {{{inner}}}"
 
 
 def _values(text: str) -> dict[str, Json]:
-    """Return what the file says; nothing, if it cannot be read."""
+    """Return the fields of a YAML file, or an empty dict if it cannot be parsed."""
     try:
         return load(OPENING + text.removeprefix(OPENING).replace("\r\n", "\n")).values
     except UnreadableError:
@@ -44,9 +44,9 @@ def _values(text: str) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What the value of a field may be."""
+    """A type that the value of a field must have."""
 
-    told: str
+    label: str
     fits: Callable[[Json], bool]
 
 
@@ -61,7 +61,7 @@ def _is_texts(value: Json) -> bool:
 _TEXT = _Kind("text", _is_text)
 _TEXTS = _Kind("text or a list of text", lambda value: _is_text(value) or _is_texts(value))
 
-# `disable-model-invocation` and `user-invocable` have a rule of their own, which holds for every skill.
+# `disable-model-invocation` and `user-invocable` are checked by a rule that applies to every skill.
 CLAUDE_FIELDS: Mapping[str, _Kind] = {
     "when_to_use": _TEXT,
     "arguments": _TEXTS,
@@ -81,7 +81,7 @@ CLAUDE_FIELDS: Mapping[str, _Kind] = {
 
 
 def standard_problems(facts: SkillFacts) -> Iterator[Problem]:
-    """Yield what is wrong by the standard, as grave as the contract takes it."""
+    """Yield the problems found by the standard's rules, with the severity that the contract assigns."""
     for problem in facts.problems:
         judge = _SEVERITY_RULES.get(problem.rule)
         severity = problem.severity if judge is None else judge(facts.frontmatter)
@@ -90,7 +90,7 @@ def standard_problems(facts: SkillFacts) -> Iterator[Problem]:
 
 
 def _description(fields: Mapping[str, Json]) -> Severity:
-    # 1-1024 after strip: what only spaces make too long is no more than untidy.
+    # The limit counts characters after `strip`, so excess white space is only a warning.
     too_long = len((text_or_none(fields.get("description")) or "").strip()) > MAX_DESCRIPTION
     return Severity.ERROR if too_long else Severity.WARNING
 
@@ -105,7 +105,7 @@ def _license(fields: Mapping[str, Json]) -> Severity:
 
 
 def _metadata(fields: Mapping[str, Json]) -> Severity | None:
-    # Scalars are coerced, and their author is told; anything else has a rule of the contract.
+    # Scalars are converted to text, with a warning. A contract rule reports other values.
     metadata = fields.get("metadata")
     if metadata is None or (isinstance(metadata, dict) and all(map(_is_scalar, metadata.values()))):
         return Severity.WARNING
@@ -113,7 +113,7 @@ def _metadata(fields: Mapping[str, Json]) -> Severity | None:
 
 
 def _tools(fields: Mapping[str, Json]) -> Severity | None:
-    # A list is as good as text here; what is neither has a rule of the contract.
+    # The contract also accepts a list. A contract rule reports values that are neither.
     value = fields.get("allowed-tools")
     return Severity.WARNING if value is None or isinstance(value, str) else None
 
@@ -138,7 +138,7 @@ def name_letter(subject: ContractSkill) -> Iterator[Problem]:
 def name_reserved(subject: ContractSkill) -> Iterator[Problem]:
     word = next((word for word in RESERVED_WORDS if word in (subject.name or "")), None)
     if word is not None:
-        message = f"{quoted(str(subject.name))} holds `{word}`, which is reserved"
+        message = f"{quoted(str(subject.name))} contains `{word}`, which is reserved"
         yield subject.problem(
             ("name",), Rule.CONTRACT_NAME_RESERVED, message, f"leave `{word}` out of the name"
         )
@@ -147,7 +147,7 @@ def name_reserved(subject: ContractSkill) -> Iterator[Problem]:
 def description_tags(subject: ContractSkill) -> Iterator[Problem]:
     description = text_or_none(subject.facts.frontmatter.get("description")) or ""
     if found := _TAG.search(description):
-        message = f"{quoted(found[0])} is an XML tag, which models could take for part of their prompt"
+        message = f"{quoted(found[0])} is an XML tag, which a model could mistake for part of its prompt"
         hint = "write it without `<` and `>`"
         yield subject.problem(("description",), Rule.CONTRACT_DESCRIPTION_TAGS, message, hint)
 
@@ -156,9 +156,9 @@ def field_types(subject: ContractSkill) -> Iterator[Problem]:
     fields = subject.facts.frontmatter
     for name, kind in CLAUDE_FIELDS.items():
         if name in fields and not kind.fits(fields[name]):
-            message = f"the value is not {kind.told}, so Claude Code will not understand it"
+            message = f"the value is not {kind.label}, so Claude Code will not understand it"
             yield subject.problem(
-                (name,), Rule.CONTRACT_FIELD_TYPE, message, f"write {kind.told}, or remove the field"
+                (name,), Rule.CONTRACT_FIELD_TYPE, message, f"write {kind.label}, or remove the field"
             )
 
 
@@ -189,20 +189,20 @@ def metadata_keys(subject: ContractSkill) -> Iterator[Problem]:
     for name in metadata if isinstance(metadata, dict) else ():
         if name.startswith(f"{subject.key}."):
             message = "a projection would write a value of the block under this key"
-            hint = "give the key another beginning"
+            hint = "give the key a different prefix"
             yield subject.problem(("metadata", name), Rule.CONTRACT_METADATA_KEY, message, hint)
 
 
 def metadata_file(subject: ContractSkill) -> Iterator[Problem]:
     if subject.facts.files is not None and METADATA_FILE in subject.facts.files:
-        message = f"a {quoted(METADATA_FILE)} stands beside `SKILL.md`, and nobody reads it"
+        message = f"{quoted(METADATA_FILE)} is beside `SKILL.md`, but nothing reads it"
         hint = metadata_hint(block_for_metadata_file("", subject))
         yield subject.problem((METADATA_FILE,), Rule.CONTRACT_METADATA_FILE, message, hint)
 
 
 def metadata_hint(block: str) -> str:
-    """Return what to do with a file whose content belongs into a block."""
-    return f"move what it says into the frontmatter, as {quoted(block, None)}, and remove the file"
+    """Return the hint for a `metadata.yaml` that should be replaced by `block`."""
+    return f"move its content into the frontmatter, as {quoted(block, None)}, and remove the file"
 
 
 CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
