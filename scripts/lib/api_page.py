@@ -21,7 +21,7 @@ _INTRODUCTION = """# API
 Import these names from the modules below. Everything else is private and may change in any version.
 
 Names are loaded when they are first used. `import skillwire` does not load the MCP SDK. This page is
-generated from the code. [From Python](library.md) shows how the names work together.
+generated from the code. [Use Skillwire as a library](library.md) shows how the names work together.
 """
 
 

@@ -84,7 +84,7 @@ def approve(
     """Approve a skill of a server, with exactly the files that it lists now.
 
     Shows what you approve, and what has changed since your last approval. The approval ends when a file is
-    added, removed or changed. It does not judge what the skill tells a model to do, and it grants no tools.
+    added, removed or changed. It grants no tools.
     Warns you if `skillwire bridge` cannot offer the skill.
 
     For example:

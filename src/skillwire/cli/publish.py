@@ -39,7 +39,7 @@ def publish(
     json: AsJson = False,
     follow_links: FollowLinks = False,
 ) -> int:
-    """Write skills as a web site, below `/.well-known/agent-skills/`.
+    """Write a web site with the skills below `/.well-known/agent-skills/`.
 
     Writes an index, a download for each skill (its `SKILL.md`, or a `.tar.gz` if it has more files), and
     every file on its own. Publishing again updates changed files and removes those of deleted skills. Files

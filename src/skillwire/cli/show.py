@@ -25,7 +25,7 @@ def show(
 ) -> int:
     """Show a skill: its frontmatter, its files with their digests, and its problems.
 
-    For a skill on a server, no file is read. What the server declares about the extension is shown as well.
+    For a skill on a server, reads no file, and also shows what the server declares about the extension.
 
     For example:
 

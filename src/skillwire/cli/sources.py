@@ -125,9 +125,9 @@ def sources(
     ] = None,
     json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
 ) -> int:
-    """List, add, remove or fetch the sources that `skillwire serve` always serves.
+    """List, add, remove or fetch the sources in the configuration file.
 
-    They are stored in the configuration file. `sync` fetches repositories and web sites now. A running server
+    `skillwire serve` serves them, too, unless it has `--no-config`. `sync` fetches repositories and web sites now. A running server
     fetches them every five minutes.
 
     For example:

@@ -69,7 +69,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one request."""
+    """The result of one request, and how it may be cached."""
 
     result: dict[str, Json]
     live: bool = False

@@ -39,7 +39,7 @@ class MemorySkill:
 
     @property
     def dynamic(self) -> bool:
-        """Whether a function makes any of the files."""
+        """Whether a function generates any of the files."""
         return any(callable(content) for content in self.files.values())
 
 

@@ -92,6 +92,6 @@ def test_a_path_of_a_skill_must_end_in_its_name(exercise: Exercise) -> None:
 
 def test_a_prompt_has_the_bytes_of_its_resources(exercise: Exercise) -> None:
     exercise.solved(ADDED.replace("HELLO_WORLD)", 'HELLO_WORLD), prompt="start_hello"'))
-    expected = "start_hello: 172 bytes of the prompt are those of 1 resource"
+    expected = "start_hello: 172 bytes of the prompt equal 1 resource"
     assert f"`{expected}`" in PAGE
     assert expected in exercise.run(VERIFY).stdout.splitlines()

@@ -254,6 +254,14 @@ def test_options_without_a_resolver_are_a_mistake() -> None:
         client.expose("/a/skill.md", Options(description="x"))  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize("content", [lambda: "# A", 42, b""])
+def test_exposing_neither_text_nor_options_is_refused(content: Any) -> None:
+    client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    with pytest.raises(UsageError, match="cannot use a"):
+        client.expose("/a/skill.md", content)
+    assert client.exposed == []
+
+
 @pytest.mark.parametrize(("path", "accepted"), path_vectors().items())
 def test_the_same_paths_can_be_exposed_as_with_the_reference(path: str, *, accepted: bool) -> None:
     client = DriveClient("ws://127.0.0.1:1", id="app", name="App")

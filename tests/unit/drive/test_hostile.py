@@ -89,7 +89,7 @@ async def test_crashing_hook_does_not_end_the_server(
 ) -> None:
     async with drive_server(hooks=Broken()) as drive, program(drive, registration("app", UNDESCRIBED)):
         await drive.until_library(lambda: bool(drive.library.catalog.problems))
-        assert "no description for `/y/skill.md` of `app`" in caplog.text
+        assert "fetching the description of `/y/skill.md` from `app` failed" in caplog.text
         async with program(drive, registration("other", skills("/a/skill.md"))):
             await drive.until_library(lambda: "skill://other/a/SKILL.md" in drive.library.catalog.entries)
 
@@ -219,7 +219,7 @@ async def test_path_descriptors_are_limited() -> None:
         paths = skills("/a/skill.md", inputSchema={"x": "x" * MAX_DESCRIPTOR})
         await client.say({"type": "updateClientCatalog", "clientId": "app", "paths": paths})
         code, reason = await ending(client.connection)
-        assert (code, reason.startswith("paths[0].path: `/a/skill.md` comes with 8,")) == (1008, True)
+        assert (code, reason.startswith("paths[0].path: `/a/skill.md` has 8,")) == (1008, True)
 
 
 async def test_all_registrations_together_are_limited() -> None:
@@ -249,7 +249,7 @@ async def test_lists_of_programs_and_paths_show_what_fits(monkeypatch: pytest.Mo
     ):
         found: Any = (await host.call_tool("listPaths", {})).structured_content
         assert 0 < len(found["paths"]) < 20
-        assert found["leftOut"].startswith(f"{20 - len(found['paths'])} more; name a `clientId`")
+        assert found["leftOut"].startswith(f"{20 - len(found['paths'])} more; use `clientId`")
         found = (await host.call_tool("listClients", {})).structured_content
         assert (found["clients"], found["leftOut"]) == ([], "2 more; narrow the list with `search`")
 
@@ -289,7 +289,7 @@ def test_invalid_cookie_does_not_hide_the_ticket(neighbour: str) -> None:
 def test_a_field_without_a_name_is_checked_like_any_other() -> None:
     with pytest.raises(ShapeError, match="must be text"):
         JsonFields.of({"headers": {"": 1}}).texts_or_none("headers")
-    with pytest.raises(ShapeError, match="no field"):
+    with pytest.raises(ShapeError, match="unknown field"):
         JsonFields.of({"": 1}).reject_unknown(["path"])
 
 

@@ -94,12 +94,12 @@ async def test_only_configured_sources_can_be_removed(stage: Stage) -> None:
         ("./other", "is not an absolute path"),
         ("", "is not an absolute path"),
         ("/no/such/folder", "does not exist"),
-        ("~nobody-of-this-name/x", "is no path: there is no such home directory"),
+        ("~nobody-of-this-name/x", "is not a path: there is no such home directory"),
         ("/a\0b", "is not a path: it contains a NUL"),
         ("a\0b", "is not a path: it contains a NUL"),
         ("/" + "a" * 5000, "is not a path: it is too long"),
         ("a" * 5000, "is not a path: it is too long"),
-        ("~nobody-of-this-name/x.zip", "is no path"),
+        ("~nobody-of-this-name/x.zip", "is not a path"),
         ("gopher://old", "is not a known kind of source"),
         ("github:", "repository"),
         ("git+https://user:secret@host.example/x", "the address contains a token"),
@@ -130,7 +130,7 @@ async def test_source_that_is_already_served_is_refused(stage: Stage) -> None:
     with pytest.raises(UsageError, match="is already served, from the command line"):
         await stage.gateway.admin.add_source(f"{stage.folder}/../named", None, None)
     await stage.gateway.admin.add_source(str(stage.other), None, None)
-    with pytest.raises(UsageError, match="because of the configuration"):
+    with pytest.raises(UsageError, match="from the configuration"):
         await stage.gateway.admin.add_source(str(stage.other), None, None)
 
 

@@ -81,7 +81,7 @@ async def test_models_see_two_tools_that_open_pages(client: Client) -> None:
         assert annotations is not None
         assert annotations.read_only_hint is True
     assert "configuration" in (tools["skill-config"].description or "")
-    assert "which skills are configured" in (tools["skill-display"].description or "")
+    assert "skills of this server" in (tools["skill-display"].description or "")
 
 
 async def test_pages_have_tools_of_their_own_behind_them(client: Client) -> None:

@@ -181,10 +181,12 @@ def _is_same_server(one: KnownServer, other: KnownServer) -> bool:
     """Whether two entries mean the same server with the same secrets."""
     if one.target is None or other.target is None:
         return False
-    return one.declared.enabled >= other.declared.enabled and _bare(one.target) == _bare(other.target)
+    return one.declared.enabled >= other.declared.enabled and _without_label(one.target) == _without_label(
+        other.target
+    )
 
 
-def _bare(target: Target) -> Target:
+def _without_label(target: Target) -> Target:
     return replace(target, label="server", spelled="-")
 
 
