@@ -23,9 +23,7 @@ from skillwire.terminal.output import stderr_console
 def servers(
     names: Annotated[
         list[str] | None,
-        Parameter(
-            name="SERVER", help="Server to probe: its label, its URL, or `--` followed by its command."
-        ),
+        Parameter(name="SERVER", help="Server to probe: its label, its URL, or `--` and its command."),
     ] = None,
     /,
     *,

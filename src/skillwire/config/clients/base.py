@@ -133,10 +133,6 @@ class Entry:
     def has(self, key: str) -> bool:
         return self._raw.get(key) is not None
 
-    def flag(self, key: str, *, fallback: bool) -> bool:
-        value = self._raw.get(key)
-        return value if isinstance(value, bool) else fallback
-
     def plain(self, key: str) -> str:
         """Return a string as written in the file; empty if it is missing."""
         value = self._raw.get(key)
