@@ -143,7 +143,7 @@ BROKEN = {
     "other-version": (GOOD + REPORT.replace("1.0", "0.9"), "version 0.9 ran, not 1.0"),
     "exit-code": (f"{GOOD}{REPORT}\nsys.exit(3)", "the driver ended with exit code 3"),
     "almost-true": (f"{GOOD}\nchecks[0]['ok'] = 'yes'\n{REPORT}", "http: find skills: failed"),
-    "twice": (f"{GOOD}\nchecks += checks\n{REPORT}", "two checks are called `find skills`"),
+    "twice": (f"{GOOD}\nchecks += checks\n{REPORT}", "two checks have the name `find skills`"),
     "hangs": ("import time; time.sleep(600)", "still running after 3 s"),
 }
 

@@ -1,4 +1,4 @@
-"""Words that messages of the host must not use."""
+"""Words that messages of the host must not use, and names of tests."""
 
 import ast
 import re
@@ -26,3 +26,13 @@ def test_no_message_calls_matching_digests_safe_or_trusted(source: Path) -> None
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation
     ]
     assert [text for text in said if re.search(r"\b(safe|safely|trusted|harmless|secure)\b", text)] == []
+
+
+def test_names_of_tests_have_at_most_ten_words() -> None:
+    names = [
+        node.name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    ]
+    assert [name for name in names if name.count("_") > 10] == []

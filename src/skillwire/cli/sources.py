@@ -127,8 +127,8 @@ def sources(
 ) -> int:
     """List, add, remove or fetch the sources in the configuration file.
 
-    `skillwire serve` serves them, too, unless it has `--no-config`. `sync` fetches repositories and web
-    sites now. A running server fetches them every five minutes.
+    `skillwire serve` serves them, too. `sync` fetches repositories and web sites now. A running server
+    fetches them every five minutes.
 
     For example:
 

@@ -101,7 +101,7 @@ def test_every_verb_has_its_options_listed_here() -> None:
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
+def test_help_of_a_command_mentions_every_option(cli: Cli, verb: str) -> None:
     done = cli(verb, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Usage: skillwire {verb} ")

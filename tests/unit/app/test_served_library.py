@@ -74,7 +74,7 @@ def test_a_source_of_a_part_gets_a_free_label(live: Path) -> None:
     assert (facts.label, facts.kind, facts.given_by, facts.removable) == ("live-2", "live", "a test", False)
 
 
-async def test_a_server_with_a_source_of_a_part_needs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_server_with_a_source_of_an_area_needs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SKILLS_DIR", raising=False)
     with pytest.raises(UsageError):
         opened(None, [])

@@ -63,7 +63,7 @@ def test_the_count_holds_across_the_steps_of_counting() -> None:
         load_bounded_json(orjson.dumps(value), max_values=6)
 
 
-def test_a_refusal_is_an_error_of_the_project_and_a_value_error() -> None:
+def test_refusal_is_a_skillwire_error_and_a_value_error() -> None:
     assert issubclass(JsonTooLargeError, SkillwireError)
     assert issubclass(JsonTooLargeError, ValueError)
 

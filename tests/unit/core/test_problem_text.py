@@ -16,7 +16,7 @@ def test_server_text_is_quoted_in_problems() -> None:
     assert str(problem) == "`skill://a: all is well`: no\\x1b[2J"
 
 
-def test_a_problem_of_one_of_several_servers_begins_with_its_label() -> None:
+def test_problem_of_one_of_several_servers_starts_with_its_label() -> None:
     assert str(Problem("", Rule.TIMEOUT, Severity.ERROR, "no", label="acme")) == "`acme`: no"
 
 

@@ -136,9 +136,7 @@ def test_data_for_a_tool_is_bounded_by_the_message_alone(wire: Peer) -> None:
     ],
     ids=["id", "method", "values", "strings", "client"],
 )
-def test_a_message_that_is_too_large_is_refused_without_an_echo(
-    message: dict[str, Any], code: int, told: str
-) -> None:
+def test_too_large_message_is_refused_without_an_echo(message: dict[str, Any], code: int, told: str) -> None:
     found: Any = read_message(json.dumps({"jsonrpc": "2.0", **message}).encode())
     assert found.answer.error.code == code
     assert told in found.answer.error.message

@@ -190,7 +190,7 @@ def test_command_line_options_enable_archives_and_legacy_uris(tmp_path: Path) ->
         assert "text" in peer.result("resources/read", {"uri": "skill://one"})["contents"][0]
 
 
-async def test_one_skill_that_cannot_be_packed_leaves_the_others_in_the_index() -> None:
+async def test_skill_that_cannot_be_packed_does_not_hide_others() -> None:
     library = await library_of(skill("one"), skill("two"))
     source = library.sources[0]
     assert isinstance(source, MemorySource)

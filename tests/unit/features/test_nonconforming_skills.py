@@ -303,7 +303,7 @@ async def uris_of(client: Client, method: str, key: str) -> list[str]:
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_server_in_code_leaves_it_out_of_the_list_only(
+async def test_server_in_code_omits_it_from_the_list_only(
     tmp_path: Path, way: Callable[..., Any], mode: str
 ) -> None:
     root = folder(tmp_path, FAULT)
@@ -338,7 +338,7 @@ async def test_clients_are_notified_when_conformance_changes(tmp_path: Path, mod
 
 
 @pytest.mark.anyio
-async def test_a_bridge_leaves_it_out_of_its_list_and_names_the_server(tmp_path: Path) -> None:
+async def test_bridge_omits_it_from_the_list_and_names_the_server(tmp_path: Path) -> None:
     library = Library([FolderSource(folder(tmp_path, FAULT))])
     await library.load()
     upstream = Wire(skills_server(library, options=ServeOptions(list_nonconforming=True)))
@@ -375,7 +375,7 @@ def test_a_process_offers_it_to_tools_prompts_and_completion(tmp_path: Path, ver
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_running_process_lists_it_as_soon_as_it_is_fixed(tmp_path: Path, mode: str) -> None:
+async def test_running_process_lists_it_once_it_is_fixed(tmp_path: Path, mode: str) -> None:
     root = folder(tmp_path, FAULT)
     command, *arguments = skillwire("serve", root, "--no-config")
     process = StdioServerParameters(command=command, args=arguments)

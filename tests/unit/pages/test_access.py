@@ -244,7 +244,7 @@ def shown(identity: str) -> Headers:
     return Headers({"x-skillwire-session": identity})
 
 
-def test_a_program_with_the_token_in_a_header_can_do_the_same(guarded: HttpServer) -> None:
+def test_program_with_the_token_in_a_header_has_full_access(guarded: HttpServer) -> None:
     headers = {"authorization": f"Bearer {TOKEN}"}
     session = httpx2.get(f"{guarded.base}/ui/session", headers=headers, trust_env=False).json()
     sent = {**headers, "x-skillwire-page": session["csrf"]}

@@ -68,7 +68,7 @@ def test_without_a_token_no_mcp_client_changes_anything(
     peer.close()
 
 
-def test_a_session_of_the_page_does_not_open_the_tools_of_mcp(server: HttpServer) -> None:
+def test_page_session_does_not_open_the_mcp_tools(server: HttpServer) -> None:
     with Browser(server.base) as browser:
         assert browser.redeem(server.key()).status_code == 200
         peer = HttpPeer(VERSIONS[0], server.url)
@@ -112,7 +112,7 @@ def test_without_a_session_pages_can_be_read_and_change_nothing(server: HttpServ
             assert (answer.status_code, "#key=" in answer.json()["hint"]) == (403, True), action
 
 
-def test_a_key_opens_one_session_and_the_server_prints_the_next(server: HttpServer) -> None:
+def test_key_opens_one_session_and_server_prints_the_next(server: HttpServer) -> None:
     key = server.key()
     with Browser(server.base) as first, Browser(server.base) as second:
         assert first.redeem(key).status_code == 200

@@ -120,7 +120,7 @@ def test_other_addresses_are_not_loopback(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["..", "192.0.2.7", "2001:db8::1"])
-def test_a_host_that_cannot_be_bound_is_an_error_with_a_hint(host: str) -> None:
+def test_unbindable_host_is_an_error_with_a_hint(host: str) -> None:
     with pytest.raises(UsageError, match="cannot listen on") as raised:
         listen(Address(host, 0))
     assert raised.value.hint

@@ -441,7 +441,7 @@ def test_random_requests_get_the_same_answers(served: ServerPair, message: dict[
 
 
 @pytest.mark.parametrize("version", LEGACY)
-def test_earlier_versions_get_the_same_answers_once_the_handshake_is_done(tree: Path, version: str) -> None:
+def test_earlier_versions_get_the_same_answers_after_the_handshake(tree: Path, version: str) -> None:
     client = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}
     early: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "skills/list"}
