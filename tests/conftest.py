@@ -30,7 +30,7 @@ SLOW = (
     "unit/host/test_surfaces.py",
     "unit/pages/",
 )
-"""Where tests start many processes or browsers. `scripts/test --fast` leaves them out, to stay under 5 minutes."""
+"""Where tests start many processes or browsers. `scripts/test --fast` leaves them out."""
 MANY = 230
 """Skills in the folder `many`: three pages."""
 
