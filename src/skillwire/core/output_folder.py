@@ -133,7 +133,7 @@ class SiteFolder:
             )
 
     def _clear_path(self, path: str, target: Path) -> None:
-        """Remove a file of ours where a folder is needed now, or the other way round."""
+        """Remove a file that this program wrote where a folder is needed now, and vice versa."""
         in_the_way = {above for above in parent_paths(path) if above in self._ours}
         if target.is_dir() and not target.is_symlink():
             in_the_way |= {below for below in self._ours if below.startswith(f"{path}/")}

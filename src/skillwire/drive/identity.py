@@ -184,7 +184,7 @@ class Identities:
         return _answer("", request)
 
     def reader_auth(self, headers: Headers) -> Auth | None:
-        """Return what the hooks let a program know about an HTTP reader. The hooks see no secrets of ours."""
+        """Return what hooks let a program know about an HTTP reader. They see no secrets of the server."""
         shown = {name: ", ".join(headers.getlist(name)) for name in headers if name not in _SECRET_HEADERS}
         if cookies := without_ticket("; ".join(headers.getlist("cookie"))):
             shown["cookie"] = cookies

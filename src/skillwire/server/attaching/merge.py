@@ -145,7 +145,7 @@ class Merger:
         return left_out.isdisjoint(SKILL_TOOLS)
 
     async def _left_out(self, method: str, theirs: OriginalHandler, context: Context) -> set[str]:
-        """Return the names for which nothing of ours is offered, because the server lists them."""
+        """Return the names that the skills do not use, because the server already lists them."""
         names = await _names(theirs, LISTS[method], context)
         if (item_method := _ITEM_METHODS.get(method)) is None:
             return names
@@ -155,7 +155,7 @@ class Merger:
     def _one(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
         """Return a handler that uses ours for what is certainly ours; else theirs, with ours as a fallback.
 
-        A template of ours may match a URI of theirs.
+        A template of the skills may match a URI of the server.
         """
 
         async def handle(context: Context, _params: object) -> Any:

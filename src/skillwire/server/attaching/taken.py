@@ -41,7 +41,7 @@ class TakenNames:
         return name in self._taken[method]
 
     def note(self, method: str, taken: AbstractSet[str]) -> AbstractSet[str]:
-        """Record our names that the server also lists. Return all names of ours that are not offered."""
+        """Record names that the skills share with the server. Return all names that the skills do not use."""
         if new := taken - self._taken[method]:
             for name in sorted(new):
                 _log.warning("%s", _message(method, name))

@@ -172,7 +172,7 @@ class SkillsProvider(SkillHolder):
         return None if name in await self._left_out(method, {each.name for each in ours}) else found
 
     async def _left_out(self, method: str, ours: AbstractSet[str]) -> AbstractSet[str]:
-        """Return the names of ours that are not offered, because another provider has them."""
+        """Return the names that this provider does not offer, because another provider has them."""
         theirs: set[str] = set()
         for provider in self._neighbours() if ours else ():
             if not await holds_skills(provider):
@@ -184,7 +184,7 @@ class SkillsProvider(SkillHolder):
     async def _visible(
         self, method: str, make: Callable[[Mapping[str, Any], Method], Component], item_method: str
     ) -> Sequence[Component]:
-        """Return the components of a list of ours, for the skills that the requesting client may see."""
+        """Return the components of one list, for the skills that the requesting client may see."""
         if method not in self._methods:
             return ()
         await self.library.ensure_loaded()
@@ -206,7 +206,7 @@ class SkillsProvider(SkillHolder):
     async def _all(
         self, method: str, make: Callable[[Mapping[str, Any], Method], Component], item_method: str
     ) -> Sequence[Component]:
-        """Return a component for each item in a list of ours. Cached per catalogue."""
+        """Return a component for each item of one list. Cached per catalog."""
         if method not in self._methods:
             return ()
         await self.library.ensure_loaded()
