@@ -1,4 +1,4 @@
-"""The cost of one change inside the process: rescan the folder, compose the next catalogue, compare them.
+"""The cost of one change inside the process: rescan the folder, compose the next catalog, compare them.
 
     python -m benchmarks.amending ROOT SIZE EDITS
 
@@ -24,7 +24,7 @@ from skillwire.library.library import Library
 from skillwire.sources.base import EVERYWHERE, Locations, Scan, WatchFilter
 from skillwire.sources.folder.source import FolderSource
 
-_COMPOSE = "compose the whole catalogue"
+_COMPOSE = "compose the whole catalog"
 _COMPOSED = 3
 
 
@@ -72,7 +72,7 @@ class _Updates:
         library.listen(self._note)
 
     async def after(self, name: str, change: Callable[[], object], where: Sequence[Path]) -> None:
-        """Make a change, and measure the time from its report until the new catalogue is served."""
+        """Make a change, and measure the time from its report until the new catalog is served."""
         change()
         self._changed = anyio.Event()
         self._source.looks.clear()

@@ -1,4 +1,4 @@
-"""Measure a burst of new files in the served folder: delays for clients, and time to a complete catalogue."""
+"""Measure a burst of new files in the served folder: delays for clients, and time to a complete catalog."""
 
 from collections.abc import Sequence
 
@@ -49,7 +49,7 @@ def _round(tree: Tree, elsewhere: Tree, plan: Plan) -> dict[str, list[float]]:
         "the burst is written, without a server": [alone],
         "the burst is written, elsewhere": [beside.written],
         "the burst is written, to the served folder": [during.written],
-        "from its first file to the complete catalogue": [during.complete],
+        "from its first file to the complete catalog": [during.complete],
         **{f"notifications in all: `{kind}`": [during.notifications[kind]] for kind in KINDS},
     }
 

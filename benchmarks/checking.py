@@ -17,6 +17,7 @@ from benchmarks.costs import Cost, timed
 from benchmarks.floors import read_and_hash, walk_and_stat
 from benchmarks.plan import Plan
 from benchmarks.results import Growth, Series, Table, Unit, ratio, series_of
+from skillwire.config.body_check import body_problems
 from skillwire.config.library import load
 from skillwire.contract.folders import all_problems, check_folders
 from skillwire.contract.rules.skill import BLOCK_KEY
@@ -88,6 +89,7 @@ async def _round(root: Path, size: int) -> dict[str, list[float]]:
     before = _peak()
     with timed(costs):
         problems = await all_problems(library, skills, skills.checked.repository.skills)
+        problems += await body_problems(library)
     added = max(_peak() - before, 1)
     assert len(skills.checked.repository.skills) == size, "not every skill was checked"
     assert problems == [], "the skills should satisfy the contract"
@@ -110,7 +112,7 @@ def _document(index: int) -> str:
     needed = ", ".join(_name(other) for other in {index // 2, index // 3} if other < index)
     start = (
         f"---\nname: {name}\ndescription: Settles question {index} of a customer. Use when somebody asks.\n"
-        f'license: MIT\nx-personal-mcp:\n  id: {name}\n  version: "1.{index}.0"\n  tags: [billing, money]\n'
+        f'license: MIT\nx-skillwire:\n  id: {name}\n  version: "1.{index}.0"\n  tags: [billing, money]\n'
         f"  capabilities:\n    - resource://skills/{name}/document\n"
         f"    - resource://skills/{name}/references/policy\n  depends_on: [{needed}]\n"
         "  references:\n    policy:\n      path: references/policy.md\n      title: The policy\n---\n"

@@ -85,7 +85,7 @@ async def _measure(number: int, plan: Plan, samples: _Samples) -> None:
             while await _skills(http) < number * SKILLS_EACH:
                 pass
             note(
-                "all programs register, until all their skills are in the catalogue",
+                "all programs register, until all their skills are in the catalog",
                 [time.perf_counter() - began],
             )
             times, few = plan.batches * plan.batch, max(2, plan.batch // 2)
@@ -121,7 +121,7 @@ async def _timed(work: Callable[[int], Awaitable[object]], times: int) -> list[f
 
 
 async def _skills(http: httpx2.AsyncClient) -> int:
-    """Return the number of skills in the catalogue."""
+    """Return the number of skills in the catalog."""
     index = await _ask(http, "resources/read", {"uri": "skill://index.json"}, "skill://index.json")
     return index["contents"][0]["text"].count('"url"')
 

@@ -1,4 +1,4 @@
-"""Measure the way from files to a catalogue: cold scan, warm scan, composing, and one changed skill.
+"""Measure the way from files to a catalog: cold scan, warm scan, composing, and one changed skill.
 
     python -m benchmarks.indexing ROOT SIZE
 
@@ -30,7 +30,7 @@ WALK = "floor: walk and stat every file"
 READ = "floor: open, read and hash every file"
 COLD = "cold scan"
 WARM = "warm scan: nothing has changed"
-_COMPOSE = "compose the catalogue from the scan"
+_COMPOSE = "compose the catalog from the scan"
 _RESCAN = "rescan of one changed skill"
 _CHANGED = "read of a changed file, with all that it sets off"
 _OFTEN = 3

@@ -34,7 +34,7 @@ _IDLE = """\
 _UPDATES = """\
 ## Cost of a change inside the process
 
-From the report of the change to the new catalogue, without file system events and without notifications.
+From the report of the change to the new catalog, without file system events and without notifications.
 *slope* and *per skill* are explained in [Cost of serving](core.md).
 """
 

@@ -28,7 +28,7 @@ class Pinged:
     written: float = math.inf
     """How long the burst took to write."""
     complete: float = math.inf
-    """From its first file to the complete catalogue."""
+    """From its first file to the complete catalog."""
 
 
 def ping(client: ListeningClient, seconds: float, edit: Callable[[int], object] | None = None) -> Pinged:

@@ -15,6 +15,7 @@ settings.load_profile("skillwire")
 SLOW = (
     "blackbox/",
     "e2e/",
+    "protocol/test_contract_metadata.py",
     "protocol/test_stdio_serving.py",
     "security/",
     "tooling/test_benchmarks.py",

@@ -6,7 +6,7 @@ from skillwire.errors import ContractError
 good = {
     "name": "refunds",
     "description": "Decides and prepares refunds.",
-    "x-personal-mcp": {
+    "x-skillwire": {
         "id": "refunds",
         "version": "1.4.0",
         "tags": ["billing"],
@@ -18,7 +18,7 @@ assert (skill.id, skill.version, skill.tags) == ("refunds", "1.4.0", ("billing",
 
 wrong: list[str] = []
 try:
-    validate_skill_frontmatter({**good, "x-personal-mcp": {"version": 1.0}}, "refunds")
+    validate_skill_frontmatter({**good, "x-skillwire": {"version": 1.0}}, "refunds")
 except ContractError as group:
     wrong = [problem.field for problem in group.problems]
-assert wrong == ["x-personal-mcp.id", "x-personal-mcp.version", "x-personal-mcp.capabilities"]
+assert wrong == ["x-skillwire.id", "x-skillwire.version", "x-skillwire.capabilities"]

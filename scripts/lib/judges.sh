@@ -16,10 +16,8 @@ CONFORMANCE=$JUDGES/conformance-$CONFORMANCE_VERSION/node_modules/@modelcontextp
 TYPESCRIPT_SERVER=$JUDGES/typescript-server-$TYPESCRIPT_SERVER_VERSION
 INSPECTOR=$JUDGES/inspector-$INSPECTOR_VERSION/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js
 
-need_npm() {
-  command -v npm >/dev/null ||
-    fail "npm was not found; the conformance tools are npm packages" "install Node.js with npm, then run this again"
-}
+# The conformance tools are npm packages.
+need_npm() { need npm nodejs npm; }
 
 # npm_install PACKAGE VERSION : install into the current folder. No lock file, because it would contain a registry.
 npm_install() {

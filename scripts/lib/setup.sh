@@ -39,6 +39,25 @@ quietly() {
   [ "$status" -eq 0 ] || fail "$what failed (exit code $status); its output is above"
 }
 
+# need PROGRAM PACKAGE… : make sure that a program is there. On Debian, install the packages that have it, as root or with
+# sudo; where neither is possible, say the command to run.
+need() {
+  local program=$1 as=()
+  shift
+  ! command -v "$program" >/dev/null || return 0
+  command -v apt-get >/dev/null ||
+    fail "$program was not found, and this machine has no apt-get to install it" "install $program, then run this again"
+  if [ "$(id -u)" -ne 0 ]; then
+    as=(sudo -n)
+    "${as[@]}" true 2>/dev/null ||
+      fail "$program was not found, and only root can install it" "run: sudo apt-get install --no-install-recommends $*"
+  fi
+  say "installing $*"
+  quietly "updating the list of packages" ${as[@]+"${as[@]}"} apt-get update -qq
+  quietly "installing $*" ${as[@]+"${as[@]}"} env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -qq -y --no-install-recommends "$@"
+}
+
 # Print the Python to use: $PYTHON if it is set, otherwise the first that is new enough.
 find_python() {
   local candidate

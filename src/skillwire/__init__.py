@@ -2,7 +2,7 @@
 
     import skillwire as sw
 
-Names are imported when they are first used. The MCP SDK is loaded when something is served or connected.
+Each name is imported when it is first used. The MCP SDK is loaded only when you start or contact a server.
 """
 
 from typing import TYPE_CHECKING

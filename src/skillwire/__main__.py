@@ -21,7 +21,7 @@ def main() -> None:
 def _open_closed_streams() -> None:
     """Point closed standard streams at the null device.
 
-    Otherwise the next file to be opened would get the descriptor of stdin, stdout or stderr.
+    Otherwise, the next file to be opened would get the file descriptor of stdin, stdout or stderr.
     """
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor <= 2:

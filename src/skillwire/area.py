@@ -1,13 +1,14 @@
-"""How a product area plugs into the program `skillwire`.
+"""The interface through which a product area extends the program `skillwire`.
 
 An area is one folder, such as `contract`, `drive` or `pages`. It declares itself as `AREA = Area(…)` in its
-`area.py`, and one line in `app/areas.py` registers it. Without the folder and the line, the area is gone and
-the rest works. An area may have
+`area.py`, and one line in `app/areas.py` registers it. If you delete the folder and the line, the area is
+gone and everything else works. An area may have
 
 - commands of its own: `Area.commands`;
-- options of `serve`: `Area.serve`, a `ServeFlags`. They return a `ServePart`, which adds sources, MCP
-  features and HTTP routes to the server that is being started;
-- options of `check`: `Area.check`, a `CheckFlags`. They add problems to the result, or fix them.
+- options of `serve`: `Area.serve` names a subclass of `ServeFlags`, which returns a `ServePart`. The part
+  adds sources, MCP features and HTTP routes to the server that is being started;
+- options of `check`: `Area.check` names a subclass of `CheckFlags`, which adds problems to the result, or
+  fixes them.
 
 A declaration refers to code as text, `module:name`. The module is imported when the command is called or one
 of the options is used.
@@ -37,11 +38,11 @@ class Command:
     """`module:function`. Its parameters are the arguments and options."""
     help: str
     takes_command: bool = False
-    """Whether it takes a server, which may be given as a command behind `--`."""
+    """Whether the command accepts a server as an argument, or as `--` and the server's start command."""
     command_option: str = ""
-    """The option that takes the command behind `--`. If empty, it is an argument."""
+    """The option that receives the words after `--`. If empty, they become an argument."""
     over_http: bool = False
-    """Whether it has the option `--http`, whose value is optional."""
+    """Whether the command has the option `--http`, whose value is optional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,14 @@ class Area:
     commands: Mapping[str, Command] = field(default_factory=dict[str, Command])
     """Its commands, by name."""
     serve: str = ""
-    """`module:class` of its options for `serve`, a `ServeFlags`."""
+    """`module:class` of its subclass of `ServeFlags`. Empty if the area has no options of `serve`."""
     check: str = ""
-    """`module:class` of its options for `check`, a `CheckFlags`."""
+    """`module:class` of its subclass of `CheckFlags`. Empty if the area has no options of `check`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeRequest:
-    """What is known about a server before its sources are opened."""
+    """The settings of a server that is about to start, before its sources are opened."""
 
     over_http: bool = False
     static: bool = False
@@ -69,39 +70,39 @@ class ServeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """What an area gets once the sources of a server are open."""
+    """A server whose sources are open: its library, its `Admin` and its problems."""
 
     library: "Library"
     admin: "Admin"
     problems: "Problems"
-    """The problems of a catalogue, with those that areas earlier in the table report."""
+    """A function that returns the problems in a catalog, including problems that earlier areas report."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddedSource:
-    """A source that an area adds after those of the operator."""
+    """A source that an area adds after the operator's own sources."""
 
     kind: str
     """The kind of source. It is also the label, with a number appended if the label is taken."""
     given_by: str
-    """Who provides its skills, for pages."""
+    """Who provides the source's skills, as pages show it."""
     open: "Callable[[str], Source]"
-    """Make the source with this label."""
+    """A function that opens the source. Its argument is the label."""
 
 
 class ServePart:
-    """What an area adds to one server. A subclass overrides what it needs."""
+    """What an area adds to one server. A subclass overrides the attributes and methods that it needs."""
 
     lets_in: str = ""
     """What clients can do besides reading skills, such as "`--drive` lets programs in".
 
-    Unless it is empty, an address that other machines can reach requires a token.
+    Unless this text is empty, an address that other machines can reach requires a token.
     """
     sources: Sequence[AddedSource] = ()
-    """Further sources. A server with one of these needs no other source."""
+    """Sources that the area adds. A server with at least one of these sources needs no other source."""
 
     def features(self, server: ServerContext) -> "AddedFeatures | None":  # noqa: ARG002 - for subclasses
-        """Return the tools, resources and problems to add for MCP clients."""
+        """Return the tools, resources and problems to add for MCP clients, or None to add nothing."""
         return None
 
     def loaded(self, server: ServerContext) -> None:
@@ -113,7 +114,7 @@ class ServePart:
         policy: "HostPolicy",  # noqa: ARG002
         token: str | None,  # noqa: ARG002
     ) -> "HttpMount | None":
-        """Return the HTTP routes to add. Called only for a server over HTTP."""
+        """Return the HTTP routes to add, or None to add none. Called only for a server over HTTP."""
         return None
 
 
@@ -130,4 +131,4 @@ class CheckFlags(ABC):
 
     @abstractmethod
     def check(self, request: "CheckRequest", result: "CheckResult") -> "CheckResult | None":
-        """Return the result with what the options add. None ends the command with a failure and no report."""
+        """Return the result with the added problems. None ends the command with a failure and no report."""

@@ -3,25 +3,25 @@
 SkillwireError                  anything that Skillwire raises on purpose
 ├── RequestError                a request is invalid
 │   ├── NotServedError              no skill, file or directory is served at a URI
-│   └── BadParamsError              parameters have the wrong shape, or a cursor continues no list
-├── ContentError                content is not what was listed
+│   └── BadParamsError              parameters have the wrong shape, or a cursor is not valid
+├── ContentError                content differs from what was listed
 │   ├── IntegrityError              bytes do not have the listed digest
 │   └── UnsettledError              a file changed while it was read
 ├── SourceError                 a source cannot deliver its skills
 ├── InvalidValueError           a value breaks a rule (also a `ValueError`)
-├── ConflictError               two parts claim the same URI, name or server
+├── ConflictError               a URI, name, method or server is already in use
 ├── ContractError               frontmatter breaks the contract: a group of `FieldError`s
 ├── FieldError                  one field breaks the contract (also a `ValueError`)
 ├── HostError                   a host cannot do what was requested
 │   ├── NotApprovedError            a skill is not approved
-│   │   └── ChangedError                it changed after it was approved
-│   ├── VerificationError           what a server sent breaks a rule, or is not what it listed
+│   │   └── ChangedError                the skill changed after it was approved
+│   ├── VerificationError           data from a server breaks a rule, or differs from its list
 │   └── UnavailableError            a server did not answer, or refused
-│       └── LoginRequiredError          it requires a login
+│       └── LoginRequiredError          the server requires a login
 ├── LoginError                  a login failed
-├── DriveError                  something about live skills
+├── DriveError                  an operation on live skills failed
 │   └── CallFailedError             a call to a running program failed
-├── StateError                  the state on this machine cannot be read or written
+├── StateError                  the stored state cannot be read or written
 │   └── KeyringStateError           the system keyring cannot be read or written
 ├── PlatformError               this operating system is not supported
 └── UsageError                  an option or argument is wrong
@@ -64,7 +64,7 @@ __all__ = [
     "VerificationError",
 ]
 _SHOWN_PROBLEMS, _MAX_PROBLEM_LENGTH = 3, 400
-"""How many problems a message includes, and characters of each: a server chose the text."""
+"""Maximum number of problems in a message, and of characters of each. The text may come from a server."""
 
 
 def __dir__() -> list[str]:
@@ -75,7 +75,7 @@ class SkillwireError(Exception):
     """Anything that Skillwire raises on purpose."""
 
     hint: str = ""
-    """What to do about it, if the message does not say."""
+    """How to fix the error, if the message does not say."""
 
     def __init__(self, message: str = "", hint: str = "") -> None:
         self.hint = hint
@@ -97,7 +97,7 @@ class NotServedError(RequestError):
 
 
 class BadParamsError(RequestError):
-    """Parameters have the wrong shape, or a cursor does not continue the list."""
+    """Parameters have the wrong shape, or a cursor does not belong to the list."""
 
 
 class ContentError(SkillwireError):
@@ -121,7 +121,7 @@ class UnsettledError(ContentError):
 
 
 class UntrustedContentError(ContentError):
-    """Fetched content is not what its source listed."""
+    """Fetched content differs from what its source listed."""
 
 
 class SourceError(SkillwireError):
@@ -133,7 +133,7 @@ class SourceBusyError(SourceError):
 
 
 class SourceUnavailableError(SourceError):
-    """The server or site that has the skills does not answer. A later attempt may succeed."""
+    """The server or website with the skills does not answer. A later attempt may succeed."""
 
 
 class SourceMissingError(SourceError):
@@ -153,22 +153,25 @@ class InvalidValueError(SkillwireError, ValueError):
 
 
 class ConflictError(SkillwireError):
-    """Two parts claim the same URI, name or server."""
+    """A URI, name, method or server is already in use."""
 
 
 class UnreadError(SkillwireError):
-    """A client stopped reading its responses, so that they were discarded."""
+    """A client stopped reading, so its responses were discarded."""
 
     def __init__(self, length: int) -> None:
         super().__init__(f"the client left {length:,} bytes of responses unread")
 
 
 class StateError(SkillwireError):
-    """The state on this machine cannot be read or written."""
+    """The stored state cannot be read or written."""
 
 
 class PlatformError(SkillwireError):
-    """The operating system lacks something that is required. The message says what, and where it works."""
+    """The operating system lacks a required feature.
+
+    The message names the feature and the supported systems.
+    """
 
 
 class UsageError(SkillwireError):
@@ -192,7 +195,7 @@ class ContractError(ExceptionGroup[FieldError], SkillwireError):
         return super().__new__(cls, "the frontmatter breaks the contract", errors)
 
     def __init__(self, problems: "Iterable[Problem]") -> None:
-        """Take the `problems` of severity error. There must be at least one."""
+        """Create a group with the `problems` that are errors. There must be at least one."""
 
     @property
     def problems(self) -> "tuple[Problem, ...]":
@@ -206,7 +209,10 @@ class HostError(SkillwireError):
     """A host cannot do what was requested, because of one server or skill."""
 
     def __init__(self, origin: str, message: str) -> None:
-        """`origin` is the server's name in the message. It may be empty until a host adds it."""
+        """Create an error. `origin` is the server's name in the message.
+
+        `origin` may be empty until a host adds it.
+        """
         self.origin, self.message = origin, message
         super().__init__(f"{origin}: {message}" if origin else message)
 
@@ -224,19 +230,22 @@ class ChangedError(NotApprovedError):
 
 
 class VerificationError(HostError):
-    """What a server sent breaks a rule, or is not what it listed. Nothing of it is used (H13, H14, H15)."""
+    """Data from a server breaks a rule, or differs from the server's list.
+
+    None of the data is used (H13, H14, H15).
+    """
 
     def __init__(self, origin: str, *problems: "Problem") -> None:
         self.problems = problems
         shown = [
             escape_invisible(str(each), _MAX_PROBLEM_LENGTH) for each in problems[:_SHOWN_PROBLEMS]
-        ]  # models read it, too
+        ]  # models also read the message
         more = len(problems) - _SHOWN_PROBLEMS
         super().__init__(origin, "; ".join(shown) + (f"; and {more:,} more" if more > 0 else ""))
 
 
 class UnavailableError(HostError):
-    """A server did not answer, or refused."""
+    """A server did not answer, or refused the request."""
 
 
 class LoginRequiredError(UnavailableError):
@@ -257,11 +266,11 @@ class LoginError(SkillwireError):
 
 
 class KeyringStateError(StateError):
-    """The system keyring fails or is not available."""
+    """The system keyring failed or is not available."""
 
 
 class DriveError(SkillwireError):
-    """Something about live skills failed."""
+    """An operation on live skills failed."""
 
 
 class CallFailedError(DriveError):

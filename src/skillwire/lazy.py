@@ -1,4 +1,4 @@
-"""Public names that are imported when they are first used."""
+"""Import public names when they are first used."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def exports(module: str, owners: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` for a public module whose names live in other modules.
+    """Return `__getattr__` and `__dir__` for a public module whose names are defined in other modules.
 
     `owners` maps each name to the module that defines it.
     """

@@ -1,26 +1,28 @@
-"""Make untrusted text safe to show in errors, logs and terminals, and to models."""
+"""Make untrusted text safe to show to people and models, in errors, logs and terminals."""
 
 import re
 import unicodedata
 
 MAX_SHOWN_CHARACTERS = 200
-"""How many characters of an untrusted value an error repeats."""
+"""Maximum number of characters of an untrusted value that an error repeats."""
 
-# Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+"""Unicode categories: control, format (bidi overrides, invisible tags), surrogate, private use, unassigned.
+"""
 _LINE_BREAKS = frozenset({"Zl", "Zp"})
 
 _BACKTICK = "\\x60"
 _WORD = re.compile(r"[\w!#$%&'()*+,./:;=?@~^|{}\[\]-]+")
 
-# User information before the host, also if the text was cut off inside it. A password may contain a `/`.
+# User information before the host, even if the text was cut off inside it. A password may contain a `/`.
 _USER = re.compile(r"(?<=://)(?:[^/?#`]*|[^/?#`@:]*:(?!\d+(?:[/?#`]|$))[^`]*)(?:@|…)")
 _QUERY = re.compile(r"(?<=://)([^?`]*)\?[^`]*")
 
 _MAX_MESSAGE_LENGTH = 4000
-"""Characters of a message. Longer text is cut first: the patterns above take more than linear time."""
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned."""
+"""Maximum length of a message.
+
+Longer text is cut first, because the patterns above take more than linear time.
+"""
 _BLANKS = frozenset(
     {
         "\u034f",  # combining grapheme joiner
@@ -47,14 +49,14 @@ def escape_invisible(text: str, limit: int | None = None, *, keep: str = "") -> 
 
 
 def collapse_lines(text: str) -> str:
-    """Return `text` on one line, for lists and menus. Each run of white space becomes one space."""
+    """Return `text` on one line, for lists and menus. Each run of whitespace becomes one space."""
     return escape_invisible(" ".join(text.split()))
 
 
 def quoted(text: str, limit: int | None = MAX_SHOWN_CHARACTERS) -> str:
     """Return `text` as a literal for a message: escaped, cut at `limit`, in backticks.
 
-    Backticks in it are escaped, so that the text cannot end its own quotation.
+    Backticks in the text are escaped, so that it cannot end its own quotation.
     """
     return f"`{escape_invisible(text, limit).replace('`', _BACKTICK)}`"
 
@@ -68,7 +70,7 @@ def quote_if_needed(text: str) -> str:
 
 
 def redact_secrets(text: str) -> str:
-    """Return a URL, or a message with one in backticks, without user information and query."""
+    """Remove user information and queries from a URL, or from URLs in backticks in a message."""
     cut = text if len(text) <= _MAX_MESSAGE_LENGTH else text[:_MAX_MESSAGE_LENGTH] + "…"
     return _QUERY.sub(r"\1?…", _USER.sub("…@", cut))
 
@@ -87,7 +89,7 @@ def strip_invisible(text: str, limit: int) -> str:
     """Return `text` on one line, without invisible characters, cut at `limit` characters."""
     line = " ".join(text[: 8 * limit].split())
     visible = line
-    if not (line.isascii() and line.isprintable()):  # the fast path: most text has nothing to strip
+    if not (line.isascii() and line.isprintable()):  # fast path, because most text has nothing to strip
         visible = " ".join("".join(filter(_is_visible, line)).split())
     return visible if len(visible) <= limit else visible[: limit - 1].rstrip() + "…"
 
@@ -95,4 +97,4 @@ def strip_invisible(text: str, limit: int) -> str:
 def _is_visible(character: str) -> bool:
     if character.isascii():
         return character.isprintable()
-    return character not in _BLANKS and unicodedata.category(character) not in _HIDDEN
+    return character not in _BLANKS and unicodedata.category(character) not in _HIDDEN_CATEGORIES

@@ -380,7 +380,7 @@ def test_prompt_and_tool_send_same_document(peer: Peer) -> None:
     assert called["isError"] is False
 
 
-def test_handshake_has_catalogue_within_its_budget(peer: Peer) -> None:
+def test_handshake_has_catalog_within_its_budget(peer: Peer) -> None:
     text = peer.handshake["instructions"]
     assert f"<location>{REFUNDS}/SKILL.md</location>" in text
     assert "more skills are not shown here" in text

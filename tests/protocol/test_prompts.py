@@ -35,7 +35,10 @@ async def test_every_skill_has_prompt_and_one_takes_a_name(mode: Any) -> None:
         by_name, *prompts = (await client.list_prompts()).prompts
     assert by_name.name == "skill"
     assert by_name.arguments is not None
-    assert [(each.name, each.required) for each in by_name.arguments] == [("name", True)]
+    assert [(each.name, each.required) for each in by_name.arguments] == [
+        ("name", True),
+        ("arguments", False),
+    ]
     assert by_name.description == "Start a skill by its name. Skills: refunds, returns."
     assert [(prompt.name, prompt.description, prompt.arguments) for prompt in prompts] == [
         ("refunds", "Decides and prepares refunds.", None),
@@ -94,11 +97,11 @@ async def test_skills_that_share_a_name_have_prompts_by_their_paths(mode: Any) -
             await client.get_prompt("skill", {"name": "twin"})
 
 
-async def test_skill_with_taken_prompt_name_uses_its_uri(mode: Any) -> None:
+async def test_no_prompt_is_called_by_a_uri(mode: Any) -> None:
     async with connected(mode, skill("twin"), skill("one/twin")) as client:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
-        assert names == ["skill", "skill://twin", "one/twin"]
-        assert document(await client.get_prompt("skill://twin"))[0] == "skill://twin/SKILL.md"
+        assert names == ["skill", "twin", "one/twin"]
+        assert document(await client.get_prompt("twin"))[0] == "skill://twin/SKILL.md"
 
 
 @pytest.mark.parametrize("name", ["skill", "skills", "load-skill", "name"])
@@ -107,7 +110,7 @@ async def test_a_skill_may_be_named_like_our_own_prompt(mode: Any, name: str) ->
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert len(names) == len(set(names)) == 3
         assert names[0] == "skill"
-        assert names[-1] == ("skill://skill" if name == "skill" else name)
+        assert names[-1] == ("memory/skill" if name == "skill" else name)
         for prompt, arguments in ((names[-1], None), ("skill", {"name": name})):
             assert document(await client.get_prompt(prompt, arguments))[0] == f"skill://{name}/SKILL.md"
 

@@ -80,7 +80,7 @@ async def test_a_skill_is_loaded_whole_by_name_path_or_uri(mode: Any, name: str)
     assert (annotations.audience, annotations.priority) == (["assistant"], 1.0)
 
 
-async def test_an_empty_name_returns_the_current_catalogue(mode: Any) -> None:
+async def test_an_empty_name_returns_the_current_catalog(mode: Any) -> None:
     async with connected(mode, REFUNDS) as client:
         text = text_of(await client.call_tool("load-skill", {"name": ""}))
     assert text == (
@@ -409,6 +409,7 @@ async def test_the_list_of_skills_moves_with_plain_text_as_well(mode: Any) -> No
         ("channel", "`instructions` or `tool-description`"),
         ("skill_tools", "`always`, `auto` or `never`"),
         ("prompt_content", "`resource` or `text`"),
+        ("prompt_scope", "`document` or `whole`"),
     ],
 )
 @pytest.mark.parametrize("value", ["Sometimes", 1, None])
@@ -416,3 +417,50 @@ def test_an_option_with_an_unknown_value_is_refused(mode: Any, option: str, valu
     assert mode
     with pytest.raises(InvalidValueError, match=f"^{option} `{value}` is not {values}$"):
         ServeOptions(**{option: value})
+
+
+GUIDED = skill("acme/workspace/review", files={"references/guide.md": b"guide\n"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "review",
+        "/workspace/review/skill.md",
+        "memory:review",
+        "skill://acme/workspace/review",
+        "review/SKILL.md",
+    ],
+)
+async def test_skill_is_loaded_by_every_spelling(mode: Any, name: str) -> None:
+    async with connected(mode, GUIDED, skill("other")) as client:
+        for tool, arguments in (("load-skill", {"name": name}), ("skill", {"skill": name})):
+            loaded = text_of(await client.call_tool(tool, arguments))
+            assert loaded.startswith("---\nname: review\n")
+
+
+@pytest.mark.parametrize(
+    ("base", "path"),
+    [
+        ("review", "./references/guide.md"),
+        ("review", "/workspace/review/references/guide.md"),
+        ("review", "skill://acme/workspace/review/references/guide.md"),
+        ("other", "review/references/guide.md"),
+        ("review/references/guide.md", ""),
+    ],
+)
+async def test_file_is_read_by_every_spelling(mode: Any, base: str, path: str) -> None:
+    async with connected(mode, GUIDED, skill("other")) as client:
+        found = await client.call_tool("skill-resource", {"skill": base, "path": path})
+        assert text_of(found) == "guide\n"
+        loaded = await client.call_tool("load-skill", {"name": "acme/workspace/review/references/guide.md"})
+        assert text_of(loaded) == "guide\n"
+
+
+async def test_reference_to_a_hidden_skill_is_refused(mode: Any) -> None:
+    hidden = skill("secret", "disable-model-invocation: true\n", files={"key.md": b"k\n"})
+    async with connected(mode, GUIDED, hidden) as client:
+        for path in ("secret/SKILL.md", "secret/key.md", "skill://secret/SKILL.md"):
+            told = await refusal(client, "skill-resource", {"skill": "review", "path": path})
+            assert "is not for models to load" in told
+        assert "is not for models to load" in await refusal(client, "load-skill", {"name": "secret/key.md"})

@@ -11,7 +11,7 @@ from skillwire import Library, Problem, ServeOptions, State
 from skillwire.host.bridge import bridge_library
 from skillwire.host.session.model_text import bridged_text
 from skillwire.library import Change
-from skillwire.protocol.remote import SkillClaim
+from skillwire.protocol.claims import SkillClaim
 from skillwire.server import Channel, skills_server
 from skillwire.sources import Rule
 from tests.support.links import Wire
@@ -49,7 +49,7 @@ class Bridge:
         return [each for each in self.library.catalog.problems if each.rule is rule]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the catalogue is as it should be."""
+        """Wait until the catalog is as it should be."""
         with anyio.fail_after(PATIENCE):
             while not condition():
                 await self._changed.wait()
@@ -83,10 +83,13 @@ async def open_bridge(
     state: State | None = None,
     trusted: Collection[str] = (),
     channel: Channel = Channel.INSTRUCTIONS,
+    *,
+    drafts: bool = False,
 ) -> AsyncGenerator[Bridge]:
     """Yield a bridge in front of these servers, by their labels."""
     async with AsyncExitStack() as stack:
-        links = [await stack.enter_async_context(wire.link(label=label)) for label, wire in wires.items()]
+        made = [wire.link(label=label, drafts=drafts) for label, wire in wires.items()]
+        links = [await stack.enter_async_context(link) for link in made]
         library = await bridge_library(links, state, trusted)
         await library.load()
         options = ServeOptions(channel, frame=bridged_text)

@@ -53,7 +53,7 @@ def repository(**depends_on: list[str]) -> Repository:
         name: frontmatter(name, block(name, depends_on=needed))
         for name, needed in zip(names, depends_on.values(), strict=True)
     }
-    return check_repository([check(raw, path=f"{name}/SKILL.md") for name, raw in raws.items()], BLOCK_KEY)
+    return check_repository([check(raw, path=f"{name}/SKILL.md") for name, raw in raws.items()])
 
 
 def errors(problems: Any) -> list[Problem]:

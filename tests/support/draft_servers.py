@@ -11,6 +11,7 @@ from skillwire.sources import Digest
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 
 INDEX = "skill://index.json"
+ZIP = ArchiveFormat.ZIP
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 FILES = files_of("good", {"references/a%20b.md": b"a", "logo.png": b"\x89PNG\x00"})
 MAIN = "skill://good/SKILL.md"

@@ -58,7 +58,7 @@ class Drive:
         raise AssertionError(f"waited in vain for {waiting_for or condition}")
 
     async def until_library(self, condition: Callable[[], bool], waiting_for: str = "") -> None:
-        """Wait until the catalogue is as a test wants it."""
+        """Wait until the catalog is as a test wants it."""
         changed = anyio.Event()
         self.library.listen(lambda _: changed.set())
         with anyio.move_on_after(PATIENCE):

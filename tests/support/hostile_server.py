@@ -65,7 +65,9 @@ def listing(message: Message, attack: str) -> Iterator[bytes]:
         text = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": {"code": 1, "message": "@"}})
         before, after = text.encode().split(b"@")
         return itertools.chain([before], itertools.repeat(b"y" * MIB, 100), [after])
-    return iter([answer(message, {"skills": []})])
+    frontmatter = {"name": "x", "description": "X."}
+    honest = {"uri": "skill://x/SKILL.md", "frontmatter": frontmatter, "resources": "dynamic"}
+    return iter([answer(message, {"skills": [honest] if attack == "templates" else []})])
 
 
 def news(attack: str) -> Iterator[bytes]:
@@ -108,16 +110,27 @@ FLOODS = {
 }
 
 
+HUGE = {
+    ("resources/list", "resources"): ("resources", b"{}", 49_000),
+    ("resources/read", "resources"): ("contents", b"[]", 5_000_000),
+    ("resources/templates/list", "templates"): (
+        "resourceTemplates",
+        b'{"uriTemplate":"skill://{a}/SKILL.md"}',
+        2_000_000,
+    ),
+}
+"""The list in an answer, its items and their number, by method and attack."""
+
+
 def respond(message: Message, attack: str) -> Iterator[bytes]:
     method = message.get("method")
     if method == "initialize":
         return introduction(message, attack)
     if method == "skills/list":
         return listing(message, attack)
-    if method == "resources/list" and attack == "resources":
-        return around(message, {"resources": "@"}, b"{}", 49_000)
-    if method == "resources/read" and attack == "resources":
-        return around(message, {"contents": "@"}, b"[]", 5_000_000)
+    if (huge := HUGE.get((str(method), attack))) is not None:
+        key, filler, times = huge
+        return around(message, {key: "@"}, filler, times)
     if method == "server/discover":
         error = {"code": -32601, "message": "no"}
         return iter([json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode()])

@@ -40,5 +40,8 @@ class Wire:
             end("")
         self._ends.clear()
 
-    def link(self, limits: Limits | None = None, label: str = "upstream") -> ServerLink:
-        return ServerLink(Target(label, url=NOWHERE.url), limits=limits, connect=self.connect)
+    def link(
+        self, limits: Limits | None = None, label: str = "upstream", *, drafts: bool = False
+    ) -> ServerLink:
+        target = Target(label, url=NOWHERE.url)
+        return ServerLink(target, drafts=drafts, limits=limits, connect=self.connect)

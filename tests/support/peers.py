@@ -14,7 +14,7 @@ from typing import Any, Self
 import httpx2
 
 MODERN = "2026-07-28"
-VERSIONS = (MODERN, "2025-11-25", "2025-06-18", "2025-03-26")
+VERSIONS = (MODERN, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 PATIENCE = 30.0
 """Seconds until a test gives up. Never a measure of speed."""
 

@@ -15,7 +15,7 @@ def scan(root: Path, **options: Any) -> Scan:
 
 
 def catalog(*sources: Source | Path) -> Catalog:
-    """Return the catalogue of several sources."""
+    """Return the catalog of several sources."""
     return anyio.run(Library([s if isinstance(s, Source) else FolderSource(s) for s in sources]).load)
 
 

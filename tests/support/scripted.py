@@ -2,10 +2,11 @@
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -70,9 +71,20 @@ class ScriptedServer:
     """What `resources/directory/read` answers for a URI."""
     resources: Sequence[Any] | Mapping[str, Any] = ()
     """What `resources/list` shows; or its one page, whole."""
+    templates: Sequence[Any] | Mapping[str, Any] | Callable[[], dict[str, Any]] | None = None
+    """What `resources/templates/list` shows; or one page, whole, or a function that makes the next page.
+
+    Without it, there is no such method.
+    """
+    completions: Mapping[str, Sequence[Any]] | None = None
+    """What `completion/complete` answers for a parameter. Without it, it is not declared."""
+    hanging: frozenset[str] = frozenset()
+    """Methods that are never answered."""
     experimental: Any = None
     """What is declared in the place of early drafts."""
     declared: Any = field(default_factory=lambda: {"directoryRead": True})
+    methods: bool = True
+    """Whether it has the methods of the extension. Without them, it refuses them as unknown."""
     asked: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
 
     def publish(
@@ -114,7 +126,13 @@ class ScriptedServer:
         }
         if self.prompts:
             answers |= {"prompts/list": self._prompts, "prompts/get": self._prompt}
+        if self.templates is not None:
+            answers["resources/templates/list"] = self._templates
+        if self.completions is not None:
+            answers["completion/complete"] = self._complete
         for method, answer in answers.items():
+            if method.startswith("skills/") and not self.methods:
+                continue
             server.add_request_handler(method, Params, self._handler(method, answer))
         if self.declared is not None:
             server.extensions[EXTENSION] = self.declared
@@ -133,6 +151,8 @@ class ScriptedServer:
             given: dict[str, Any] = context.params or {}
             params = {key: value for key, value in given.items() if key != "_meta"}
             self.asked.append((method, params))
+            if method in self.hanging:
+                await anyio.sleep_forever()
             result = answer(params)
             if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 return {"resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public", **result}
@@ -164,6 +184,17 @@ class ScriptedServer:
 
     def _folder(self, params: dict[str, Any]) -> dict[str, Any]:
         return dict(self.folders[params["uri"]])
+
+    def _templates(self, _params: dict[str, Any]) -> dict[str, Any]:
+        if callable(self.templates):
+            return self.templates()
+        if isinstance(self.templates, Mapping):
+            return dict(self.templates)
+        return {"resourceTemplates": list(self.templates or ())}
+
+    def _complete(self, params: dict[str, Any]) -> dict[str, Any]:
+        values = (self.completions or {})[params["argument"]["name"]]
+        return {"completion": {"values": list(values)}}
 
     def _prompts(self, _params: dict[str, Any]) -> dict[str, Any]:
         return {"prompts": [{"name": name, "_meta": meta} for name, (meta, _) in self.prompts.items()]}

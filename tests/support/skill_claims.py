@@ -6,7 +6,7 @@ from skillwire import SkillRecord
 from skillwire.host import Trust
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.servers.records import hosted_record
-from skillwire.protocol.remote import FileClaim, SkillClaim
+from skillwire.protocol.claims import FileClaim, SkillClaim
 from skillwire.sources import Digest, LiveFile, Origin
 
 URI = "skill://refunds/SKILL.md"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from skillwire import State
-from skillwire.protocol.remote import FileClaim, SkillClaim
+from skillwire.protocol.claims import FileClaim, SkillClaim
 from tests.support.skill_claims import file_claim, skill_claim
 
 

@@ -22,7 +22,7 @@ GROWING = {
     "floor: open, read and hash every file",
     "cold scan",
     "warm scan: nothing has changed",
-    "compose the catalogue from the scan",
+    "compose the catalog from the scan",
     "rescan of one changed skill",
     "read of a changed file, with all that it sets off",
 }
@@ -52,13 +52,13 @@ BURST = {
     "the burst is written, without a server",
     "the burst is written, elsewhere",
     "the burst is written, to the served folder",
-    "from its first file to the complete catalogue",
+    "from its first file to the complete catalog",
 }
 UPDATES = {
     "update after one edit",
     "update after one skill added",
     "update after one skill removed",
-    "compose the whole catalogue",
+    "compose the whole catalog",
 }
 
 
@@ -73,7 +73,7 @@ CONTRACT = {
 
 LIVE_SKILLS = {
     "all programs register",
-    "all programs register, until all their skills are in the catalogue",
+    "all programs register, until all their skills are in the catalog",
     "`listPaths` of all programs",
     "`listPaths` of one program",
     "a read over HTTP",
@@ -188,7 +188,7 @@ def test_a_burst_is_written_and_listed_while_pings_are_answered(live_report: dic
     assert bursts["notifications in all: `resources`"]["statistics"]["300"]["median"] >= 1
 
 
-def test_updates_are_measured_beside_a_whole_catalogue(live_report: dict[str, Any]) -> None:
+def test_updates_are_measured_beside_a_whole_catalog(live_report: dict[str, Any]) -> None:
     assert {series["name"] for series in live_report["updates"]} >= UPDATES
     for series in live_report["updates"]:
         assert series["medians"].keys() == {"100", "300"}

@@ -20,6 +20,8 @@ import yaml
 from skillwire.cli.main import command_function, run
 from skillwire.config import settings
 from skillwire.core.problem import SERVER_RULES
+from skillwire.frontmatter.body import names_in, read_body
+from skillwire.frontmatter.body_rules import SkillBody, check_body
 from skillwire.frontmatter.document import read_document
 from skillwire.server.http.connections import HttpLimits
 from skillwire.sources import Limits, Rule, Severity
@@ -40,6 +42,7 @@ FENCE = re.compile(r"^( *)```(\w*)[^`\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTA
 EXAMPLE = re.compile(r"^(?:# (wrong|right)|<!-- (wrong|right)\b.*-->)\n", re.MULTILINE)
 """The line above an example of a rule: a comment of YAML or Markdown. One fence may hold both examples."""
 
+BODY_RULES = {Rule.LINK_MISSING, Rule.FILE_UNREFERENCED, Rule.BODY_LENGTH, Rule.SCRIPT_MODE}
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -136,7 +139,7 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__", "data"))
     (tmp_path / "scripts/lib").mkdir(parents=True)
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "pages"))
-    for script in ("sync-docs", "lib/api_page.py", "lib/rule_table.py"):
+    for script in ("sync-docs", "lib/api_page.py", "lib/promises.py", "lib/rule_table.py"):
         shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts" / script)
     return tmp_path
 
@@ -182,6 +185,17 @@ def test_the_script_updates_the_tests_of_a_rule(checkout: Path) -> None:
     assert sync(checkout, "--check").returncode == 0
 
 
+def test_the_script_updates_the_page_of_promises(checkout: Path) -> None:
+    listed, page = checkout / "docs/promises.toml", checkout / "docs/promises.md"
+    text = listed.read_text(encoding="utf-8").replace("number = 1\n", "number = 1001\n", 1)
+    listed.write_text(text, encoding="utf-8")
+    checked = sync(checkout, "--check")
+    assert (checked.returncode, checked.stdout) == (1, "differs: docs/promises.md\n")
+    assert sync(checkout).returncode == 0
+    assert "\n| 1001 | " in page.read_text(encoding="utf-8")
+    assert sync(checkout, "--check").returncode == 0
+
+
 def test_the_script_refuses_what_it_does_not_know(checkout: Path) -> None:
     assert sync(checkout, "--chekc").returncode == 2
 
@@ -203,20 +217,24 @@ def examples_of(kind: str) -> list[Any]:
         pytest.param(rule, example, id=rule)
         for rule, section in PROBLEMS.items()
         for example in rule_examples(section, kind)
-        if example.startswith("#")  # a frontmatter; whole files have tests of their own
+        if example.startswith("#") or Rule(rule) in BODY_RULES  # whole files have tests of their own
     ]
 
 
 def test_wrong_and_right_examples_come_in_pairs() -> None:
     wrong, right = ([example.id for example in examples_of(kind)] for kind in ("wrong", "right"))
     assert wrong == right
-    assert set(wrong) >= {
-        rule.value for rule in Rule if rule.name.startswith(("NAME_F", "LICENSE", "METADATA"))
-    }
+    assert (
+        set(wrong)
+        >= {rule.value for rule in Rule if rule.name.startswith(("NAME_F", "LICENSE", "METADATA"))}
+        | BODY_RULES
+    )
 
 
 def read_example(rule: str, example: str) -> dict[Rule, Severity]:
     """Return the problems of an example; it leaves out the required fields where it is not about them."""
+    if Rule(rule) in BODY_RULES:
+        return {problem.rule: problem.severity for problem in check_body(body_of(example))}
     fields = {"name": "refunds", "description": "Decides and prepares refunds."}
     about_all = "-not-mapping" in rule or "-missing" in rule
     added = [
@@ -227,6 +245,22 @@ def read_example(rule: str, example: str) -> dict[Rule, Severity]:
     content = f"---\n{example}{''.join(added)}---\n"
     problems = read_document(content.encode(), "refunds/SKILL.md", "refunds").problems
     return {problem.rule: problem.severity for problem in problems}
+
+
+def body_of(example: str) -> SkillBody:
+    """Return a skill with this text, as the page describes it."""
+    start, _, text = example.partition("-->\n")
+    lines = int((re.findall(r"\d+", start) or ["0"])[0])
+    files = frozenset({"SKILL.md", "references/policy.md", "scripts/total.sh"})
+    return SkillBody(
+        "refunds/SKILL.md",
+        4,
+        read_body(text + "More.\n" * max(lines - 1, 0)),
+        files,
+        frozenset({"references", "scripts"}),
+        executable=frozenset(),
+        names=names_in(text),
+    )
 
 
 @pytest.mark.parametrize(("rule", "example"), examples_of("wrong"))

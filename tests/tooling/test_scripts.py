@@ -1,6 +1,7 @@
 """The scripts of the repository: they work from any folder, keep `.venv` current, and say what is missing."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,71 @@ def test_without_npm_the_judges_say_that_it_is_missing(tmp_path: Path, script: s
     result = run(ROOT / "scripts" / script, *arguments, cwd=tmp_path, PATH=str(tools))
     assert result.returncode == 1
     assert result.stderr.startswith("error: npm was not found")
+
+
+def need(tmp_path: Path, user: str, *, apt: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run `need` for a program that is missing, with a package manager that only notes its calls."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in ("bash", "dirname", "mktemp", "rm", "env", "cat", "chmod", "mkdir"):
+        (tools / tool).symlink_to(shutil.which(tool) or tool)
+    notes = f'printf "%s\\n" "$*" >>{tmp_path}/notes'
+    for name, text in {
+        "id": f"echo {user}",
+        "sudo": "exit 1",
+        **({"apt-get": notes} if apt else {}),
+    }.items():
+        (tools / name).write_text(f"#!{BASH}\n{text}\n")
+        (tools / name).chmod(0o755)
+    code = 'set -euo pipefail; . "$1"; need nothing-like-it some-package'
+    return run(BASH, "-c", code, "test", ROOT / "scripts/lib/setup.sh", cwd=tmp_path, PATH=str(tools))
+
+
+def test_root_gets_missing_programs_installed(tmp_path: Path) -> None:
+    result = need(tmp_path, "0")
+    assert result.returncode == 0
+    assert (tmp_path / "notes").read_text().splitlines() == [
+        "update -qq",
+        "install -qq -y --no-install-recommends some-package",
+    ]
+
+
+def test_others_are_given_the_command_to_run(tmp_path: Path) -> None:
+    result = need(tmp_path, "1000")
+    assert result.returncode == 1
+    assert "hint: run: sudo apt-get install --no-install-recommends some-package\n" in result.stderr
+    assert not (tmp_path / "notes").exists()
+
+
+def test_other_systems_are_told_what_is_missing(tmp_path: Path) -> None:
+    result = need(tmp_path, "0", apt=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: nothing-like-it was not found")
+
+
+def test_inspector_opens_a_server_of_the_folder(checkout: Checkout) -> None:
+    """The Inspector itself is tried by `scripts/conformance --clients --only inspector`."""
+    checkout.set_up("run")
+    versions = (ROOT / "scripts/lib/judges.sh").read_text("utf-8")
+    node, inspector = (
+        re.findall(rf"^{name}_VERSION=(.+)$", versions, re.MULTILINE)[0] for name in ("NODE", "INSPECTOR")
+    )
+    judges = checkout.root / ".cache/judges"
+    launcher = judges / f"inspector-{inspector}/node_modules/@modelcontextprotocol/inspector"
+    launcher = launcher / "clients/launcher/build/index.js"
+    launcher.parent.mkdir(parents=True)
+    launcher.touch()
+    program = judges / f"node-{node}/node_modules/node/bin/node"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$HOST" "$@"\n')
+    program.chmod(0o755)
+    (checkout.elsewhere / "my skills").mkdir()
+    result = run(checkout.root / "scripts/inspect", "my skills", cwd=checkout.elsewhere)
+    host, shown, *arguments = result.stdout.splitlines()
+    assert (host, shown) == ("127.0.0.1", str(launcher)), result.stderr
+    server = [str(checkout.root / ".venv/bin/skillwire"), "serve", str(checkout.elsewhere / "my skills")]
+    assert arguments[arguments.index("--") + 1 :] == server
+    assert run(checkout.root / "scripts/inspect", "none", cwd=checkout.elsewhere).returncode == 1
 
 
 def test_an_argument_that_the_checks_do_not_know_is_refused(tmp_path: Path) -> None:

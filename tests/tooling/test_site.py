@@ -53,3 +53,10 @@ def test_built_site_has_every_page_and_finds_it(site: Path) -> None:
 def test_reading_the_site_sends_no_request_elsewhere(site: Path) -> None:
     loads = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
     assert {each for page in site.glob("*.html") for each in loads.findall(page.read_text("utf-8"))} == set()
+
+
+def test_no_table_shows_an_escaped_separator(site: Path) -> None:
+    escaped = re.compile(r"<code>[^<]*\\\|[^<]*</code>")
+    assert {
+        each for page in site.glob("*.html") for each in escaped.findall(page.read_text("utf-8"))
+    } == set()

@@ -13,11 +13,13 @@ from skillwire.safe_text import quoted
 
 
 def openai_tools(tools: Iterable[AgentTool]) -> list[FunctionTool]:
-    """Return the tools for `Agent(tools=…)`."""
+    """Convert a session's tools for the OpenAI Agents SDK. Pass the result to `Agent(tools=…)`."""
     return [_function_tool(tool) for tool in tools]
 
 
 def _function_tool(tool: AgentTool) -> FunctionTool:
+    """Convert one tool."""
+
     async def invoke(_: ToolContext[Any], arguments: str) -> str:
         try:
             return await tool.invoke(_parse_arguments(tool, arguments))
@@ -28,7 +30,7 @@ def _function_tool(tool: AgentTool) -> FunctionTool:
 
 
 def _parse_arguments(tool: AgentTool, arguments: str) -> object:
-    """Parse the arguments from a model. Models may send an empty string for no arguments."""
+    """Parse the arguments that a model sent. Some models send an empty string instead of `{}`."""
     try:
         return json.loads(arguments or "{}")
     except (ValueError, RecursionError) as error:

@@ -40,7 +40,7 @@ _GITHUB = "github:"
 
 
 class AdminService:
-    """The `Admin` of a server with command-line arguments and a configuration file."""
+    """Implements `Admin` for a server whose sources come from arguments, a configuration file and areas."""
 
     def __init__(
         self,
@@ -54,7 +54,10 @@ class AdminService:
         more: Sequence[tuple[Source, AddedSource]] = (),
         static_by_flag: bool = False,
     ) -> None:
-        """`more` are the sources of product areas. They come after all others."""
+        """Manage `library` and its sources.
+
+        `more` are the sources that product areas add. They come after all other sources.
+        """
         self._library = library
         self._opened = list(opened)
         self._arguments = arguments
@@ -140,7 +143,7 @@ class AdminService:
             )
         async with self._changing:
             await anyio.to_thread.run_sync(decide, file, uri, sides)
-            await self._library.decide(VisibilityPolicy(read_overrides(file)))
+            await self._library.set_visibility(VisibilityPolicy(read_overrides(file)))
             self._notify()
 
     async def set_allowed_origins(self, origins: Sequence[str]) -> None:
@@ -164,7 +167,10 @@ class AdminService:
             self._notify()
 
     async def _serve_configured(self, file: ConfigFile) -> None:
-        """Apply the configuration file to the running server. Unchanged sources stay open."""
+        """Read the configuration file again, and serve the configured sources.
+
+        A source whose configuration is unchanged stays open, unless `_is_outdated` returns True for it.
+        """
         origins = SourceSettings.read(file).allowed_origins
         known = {each.wanted: each for each in self._opened if not self._is_outdated(each, origins)}
         opened = await anyio.to_thread.run_sync(
@@ -181,6 +187,7 @@ class AdminService:
         return origins != self._origins and kind_of(opened.wanted.argument).follows_origins
 
     def _refuse_twice(self, added: ConfiguredSource) -> None:
+        """Raise `UsageError` if the source is already served with the same prefix."""
         place = canonical_place(added.source)
         for each in self._opened:
             if (canonical_place(each.wanted.argument), each.wanted.prefix) == (place, added.prefix):
@@ -190,6 +197,7 @@ class AdminService:
                 )
 
     def _named(self, label: str) -> OpenedSource:
+        """Return the source with this label. Raises `UsageError` if there is none."""
         opened = next((each for each in self._opened if each.source.label == label), None)
         if opened is None:
             raise UsageError(
@@ -198,6 +206,7 @@ class AdminService:
         return opened
 
     def _must_be_editable(self) -> ConfigFile:
+        """Return the configuration file. Raises `UsageError` if there is none or it must not be changed."""
         if self._file is None or not self._editable:
             raise UsageError("this server cannot be changed", hint="start the server with `--allow-config`")
         return self._file
@@ -208,6 +217,7 @@ class AdminService:
 
 
 def _facts(opened: OpenedSource, *, editable: bool) -> SourceFacts:
+    """Return what pages show about a source."""
     wanted, source = opened.wanted, opened.source
     unavailable = isinstance(source, UnavailableSource)
     return SourceFacts(
@@ -222,6 +232,7 @@ def _facts(opened: OpenedSource, *, editable: bool) -> SourceFacts:
 
 
 def _origin(argument: str, label: str) -> str:
+    """Return who provides the skills: `OWNER/REPOSITORY` on GitHub, else the source's label."""
     if is_on_github(argument) and not is_local(argument):
         place = canonical_place(argument).removeprefix(_GITHUB)
         return escape_invisible("/".join(place.partition("@")[0].split("/")[:2]))
@@ -229,6 +240,7 @@ def _origin(argument: str, label: str) -> str:
 
 
 def _remove(file: ConfigFile, opened: OpenedSource) -> None:
+    """Remove a source from the configuration file."""
     wanted, folder = opened.wanted, file.path.absolute().parent
     for at, each in enumerate(SourceSettings.read(file).sources):
         if (absolute(each.source, folder), each.prefix) == (wanted.argument, wanted.prefix):

@@ -1,4 +1,4 @@
-"""The table of product areas. Each has one line here; `skillwire.area` defines what an area can add."""
+"""The table of product areas, one line for each. `skillwire.area` defines what an area can add."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -15,7 +15,10 @@ class Registration:
     name: str
     module: str
     always: bool = False
-    """Whether every `serve` includes it. Other areas are loaded only if one of their options is set."""
+    """Whether every `serve` includes this area.
+
+    Other areas are included only if one of their options is set.
+    """
 
     def load(self) -> Area:
         return import_module(self.module).AREA
@@ -35,14 +38,14 @@ def area_commands() -> dict[str, Command]:
 
 
 def area_options(command: str) -> dict[str, type]:
-    """Return the classes of options that areas add to a core command, by the names of the areas."""
+    """Return the option classes that areas add to a core command, by area name."""
     paths = {each.name: _options(each.load(), command) for each in AREAS}
     found: dict[str, type] = {name: _imported(path) for name, path in paths.items() if path}
     return {name: flags for name, flags in found.items() if fields(flags)}
 
 
 def serve_parts(chosen: Mapping[str, object], request: ServeRequest) -> tuple[ServePart, ...]:
-    """Return what the areas add to a server. `chosen` are the options set by the user, by area name.
+    """Return what the areas add to a server. `chosen` maps area names to the options that the user set.
 
     Raises `UsageError`.
     """
@@ -51,14 +54,17 @@ def serve_parts(chosen: Mapping[str, object], request: ServeRequest) -> tuple[Se
 
 
 def _flags(registration: Registration, chosen: Mapping[str, object]) -> ServeFlags:
+    """Return an area's `serve` options. Options that the user did not set have their defaults."""
     flags = chosen.get(registration.name)
     return cast("ServeFlags", _imported(registration.load().serve)() if flags is None else flags)
 
 
 def _options(area: Area, command: str) -> str:
+    """Return the `module:class` of an area's options for a command, or an empty string."""
     return {"serve": area.serve, "check": area.check}.get(command, "")
 
 
 def _imported(path: str) -> Any:
+    """Import the object at `module:name`."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)

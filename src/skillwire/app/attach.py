@@ -39,12 +39,12 @@ def attach(
     """Add `skills` to your own server: a low-level `Server`, an `MCPServer` or a `FastMCP`.
 
     `skills` are skills, collections, a `SkillServer`, sources, or folders relative to the calling file. With
-    `prompt`, a single skill also becomes a prompt of this name. Clients without the Skills extension get
-    tools, prompts and a list of skills as `options` define, unless `every_client` is False. If your server
-    answers `subscriptions/listen` itself, pass the `bus` of its events.
+    `prompt`, a single skill is also served as a prompt with this name. Clients without the Skills extension
+    get tools, prompts and a list of skills, as set in `options`, unless `every_client` is False. If your
+    server answers `subscriptions/listen` itself, pass the `bus` that carries its events.
 
-    Raises `InvalidValueError` or `ConflictError` for invalid skills, and `ConflictError` if the server
-    already has skills.
+    Raises `InvalidValueError` for an invalid skill, prompt or server, and `ConflictError` if skills conflict
+    or the server already has skills.
     """
     base = caller_folder()
     parts: list[Servable] = [each.skills if isinstance(each, SkillServer) else each for each in skills]
@@ -56,6 +56,7 @@ def attach(
 
 
 def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:
+    """Return the only skill with its prompt. Raises `InvalidValueError` unless there is exactly one skill."""
     match parts:
         case [Skill() as skill]:
             return Skills().add(skill, prompt=prompt)

@@ -36,10 +36,10 @@ def collect_skills(
     limits: Limits | None = None,
     frozen: bool = False,
 ) -> CollectedSkills:
-    """Return everything in `parts` as one library. Paths are relative to `base`; `limits` apply to folders.
+    """Return one library with everything in `parts`, and the prompts of the skills in code.
 
-    Raises `InvalidValueError` for other values, and `ConflictError` if skills in code conflict or two sources
-    have the same label.
+    Paths are relative to `base`; `limits` apply to folders. Raises `InvalidValueError` if a part is not
+    `Servable`, and `ConflictError` if skills in code conflict or two sources have the same label.
     """
     skills, sources = Skills(), list[Source]()
     for part in parts:

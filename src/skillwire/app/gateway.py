@@ -1,4 +1,4 @@
-"""The library of one `skillwire serve`, and its start: load the library, and report skills and problems."""
+"""The library that `skillwire serve` serves: open it, load it, and report its skills and problems."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from skillwire.sources.placeholder import UnavailableSource
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
-"""Problems of a whole source. They are printed in full at the start."""
+"""Rules about a whole source. Problems with these rules are printed in full at startup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def open_served_library(
     parts: Sequence[ServePart] = (),
     editable: bool = False,
 ) -> ServedLibrary:
-    """Open all sources and return their library, not loaded yet. Raises `UsageError`."""
+    """Open all sources and return the served library, which is not loaded yet. Raises `UsageError`."""
     added = [each for part in parts for each in part.sources]
     opened = open_sources(arguments, replace(options, allow_empty=options.allow_empty or bool(added)), file)
     sources = [each.source for each in opened]
@@ -74,7 +74,10 @@ def open_served_library(
 
 
 def _with_features(context: ServerContext, admin: AdminService, parts: Sequence[ServePart]) -> ServedLibrary:
-    """Return the served library with the features of each part. A part sees the problems of earlier parts."""
+    """Return the served library with the features of each part.
+
+    A part sees the problems that earlier parts report.
+    """
     additions: list[AddedFeatures] = []
     for part in parts:
         if (added := part.features(context)) is not None:
@@ -100,7 +103,8 @@ async def start(gateway: ServedLibrary) -> None:
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
             print_notice(escape_invisible(problem.message))
-    # Only for `--static`: static mode set in a page must not keep the server, and so the page, from starting.
+    # Checked only for `--static`. If static mode was set on a page, the server must start, because it also
+    # serves that page.
     by_flag = bool(gateway.admin.settings().static_fixed)
     if by_flag and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
         hint = "with `--static` it would never be tried again; fix the source, or omit `--static`"
@@ -127,6 +131,6 @@ def _report_sources(gateway: ServedLibrary) -> None:
         if isinstance(source, UnavailableSource):
             print_notice(f"{quoted(source.place)} is not served: {escape_invisible(source.reason)}")
     for facts in gateway.admin.sources():
-        if facts.kind == "server":  # users may not know the difference to `skillwire bridge` (H30)
+        if facts.kind == "server":  # users may not know that `skillwire bridge` behaves differently (H30)
             note = "its skills go to models and people without approval; `skillwire bridge` asks you first"
             print_notice(f"{quoted(facts.label)} is a server that you trust: {note}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A listening socket, with the hosts, origins, token and limits that apply to it."""
+    """A listening socket, and the hosts, origins, token and limits that apply to it."""
 
     listening: socket.socket
     policy: HostPolicy
@@ -30,9 +30,10 @@ class Endpoint:
 
 
 def bind_endpoint(http: str, reachable: "HttpOptions", lets_in: str) -> Endpoint:
-    """Listen at `http` and return the endpoint with its guards. Raises `UsageError`.
+    """Listen at `http` and return the endpoint. Raises `UsageError`.
 
-    `lets_in` describes what clients without a token could do besides reading skills; empty if nothing.
+    `lets_in` describes what clients without a token could do besides reading skills. Empty if they could do
+    nothing else.
     """
     token, limits = token_from(reachable.token_env, os.environ), http_limits_from(os.environ)
     address = Address.parse(http)
@@ -69,15 +70,16 @@ def _bind(
 
 
 def _refuse_without_token(address: Address, lets_in: str, *, allow_public: bool) -> None:
+    """Raise `UsageError` unless `allow_public` is set and clients can only read skills."""
     if lets_in:
         raise UsageError(
             f"{lets_in}, and `{address.host}` can be reached from other machines",
-            hint="set a token with `--token-env VAR`, or listen on `127.0.0.1`",
+            hint="set a token with `--token-env VARIABLE`, or listen on `127.0.0.1`",
         )
     if not allow_public:
         raise UsageError(
             f"`{address.host}` can be reached from other machines, and there is no token",
-            hint="set one with `--token-env VAR`, or allow this with `--allow-public`",
+            hint="set one with `--token-env VARIABLE`, or allow this with `--allow-public`",
         )
 
 

@@ -16,19 +16,20 @@ import anyio
 from skillwire.core.process import owned
 
 _SWITCH_SECONDS = 0.001
-"""Thread switch interval in seconds. Limits how long a request waits for a thread that scans folders."""
+"""Thread switch interval in seconds. It limits how long a request waits for a thread that scans folders."""
 SAME_LINES = 5
 """Maximum lines of one kind per minute."""
 ALL_LINES = 40
-"""Maximum lines of one logger per minute, of any kind."""
+"""Maximum lines of one logger per minute, all kinds together."""
 MINUTE = 60.0
 
 
 class RateLimitedHandler(logging.StreamHandler[TextIO]):
-    """Writes the first records of each kind, and at the end of the minute how many were left out.
+    """Writes the first log records of each kind in each minute, and counts the other records.
 
-    Records are of one kind if they have the same logger and the same message template. The second limit is
-    for loggers that put input of clients into the template, which makes each record a new kind.
+    At the end of each minute, writes how many records it left out. Records are of one kind if they have the
+    same logger and the same message template. There is also a limit for all kinds of one logger together,
+    because some loggers put client input into the template, so that each record is a new kind.
     """
 
     def __init__(
@@ -47,10 +48,10 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
         self._kinds: Counter[tuple[str, str]] = Counter()
         self._written: Counter[str] = Counter()
         self._left_out: dict[str, tuple[int, int]] = {}
-        """By logger: the highest level and the number of the records left out."""
+        """The highest level and the number of the omitted records, by logger."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, or only count it. The caller holds the lock of the handler."""
+        """Write a record, or only count it. The caller holds the handler's lock."""
         if time.monotonic() >= self._until:
             self._begin()
         name = record.name
@@ -74,16 +75,19 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
         super().close()
 
     def _tick(self) -> None:
+        """Write the counts from the timer's thread."""
         with self.lock or threading.RLock():
             self._summarise()
 
     def _begin(self) -> None:
+        """Write the counts and begin the next minute."""
         self._summarise()
         self._kinds.clear()
         self._written.clear()
         self._until = time.monotonic() + self._seconds
 
     def _summarise(self) -> None:
+        """Write how many records of each logger were left out."""
         left_out, self._left_out = self._left_out, {}
         for name, (level, number) in left_out.items():
             message = "... and %s more in the last minute"
@@ -108,7 +112,7 @@ def log_to_stderr() -> logging.Handler | None:
 def own_process() -> Generator[None]:
     """Configure the whole process for one server while the block runs, then restore it.
 
-    Does nothing on any thread but the main one, because the process then belongs to other code.
+    Does nothing outside the main thread, because the process then belongs to other code.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -130,6 +134,6 @@ def own_process() -> Generator[None]:
 
 
 def run_loop(serving: Callable[[], Awaitable[None]]) -> None:
-    """Configure the process and run the event loop in it. Uses uvloop if it is installed."""
+    """Configure the process and run the event loop. Uses uvloop if it is installed."""
     with own_process():
         anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})

@@ -1,4 +1,4 @@
-"""`skillwire.serve`: serve skills from a program, like the command `skillwire serve`."""
+"""`skillwire.serve`: serve skills from a program, as the command `skillwire serve` does."""
 
 import os
 from collections.abc import Sequence
@@ -29,15 +29,17 @@ def serve(
     well_known: bool = True,
     cache: bool = True,
 ) -> None:
-    """Serve `skills` on stdio until the client closes its side; with `http`, until a signal to stop.
+    """Serve `skills` over stdio or, with `http`, over HTTP.
+
+    Returns when the client over stdio disconnects, or when a signal to stop arrives.
 
     `skills` are skills, collections, a `SkillServer`, sources, or folders relative to the calling file.
-    `http` is `[HOST:]PORT`. With a `token`, HTTP clients must send it. A token is required if other machines
-    can reach the address. `static` freezes the set of skills. `SKILLS_DIR` and the configuration file are
-    ignored; limits in the environment apply.
+    `http` is `[HOST:]PORT`. If you set a `token`, HTTP clients must send it. A token is required if other
+    machines can reach the address. `static` freezes the set of skills. `SKILLS_DIR` and the configuration
+    file are ignored. The limits set in the environment apply.
 
-    Takes over the process. Raises `UsageError`, and `InvalidValueError` or `ConflictError` for invalid
-    skills.
+    While serving, it controls the signals, logging and event loop of the process. Raises `UsageError`, and
+    `InvalidValueError` or `ConflictError` for invalid skills.
     """
     base = caller_folder()
     if not skills:

@@ -1,4 +1,4 @@
-"""A server that is built on first use, and served on stdio or over HTTP."""
+"""A server that is built on first use, and served over stdio or HTTP."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_PROBLEMS = 10
-"""Maximum number of problems that are printed at the start."""
+"""Maximum number of problems that are printed at startup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ class HttpOptions:
     def endpoint(self, lets_in: str = "") -> "Endpoint | None":
         """Start listening and return the HTTP endpoint; None for stdio. Raises `UsageError`.
 
-        `lets_in` describes what clients without a token could do besides reading skills; empty if nothing.
+        `lets_in` describes what clients without a token could do besides reading skills. Empty if they could
+        do nothing else.
         """
         if self.http is None:
             self._refuse_without_http()
@@ -61,6 +62,7 @@ class HttpOptions:
         return bind_endpoint(address, self, lets_in)
 
     def _refuse_without_http(self) -> None:
+        """Raise `UsageError` if an HTTP option is set for a server over stdio."""
         http_options = {
             "--token-env": self.token_env,
             "--allow-public": self.allow_public,
@@ -92,14 +94,14 @@ def program_endpoint(
 
 @dataclass(slots=True)
 class _SdkServer:
-    """Holds the server of the SDK once it is built."""
+    """Holds the SDK's server once it is built."""
 
     made: "Server[Any] | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A server that is built on first use. The MCP SDK is not loaded before that."""
+    """A server that is built on first use. The MCP SDK is not loaded before then."""
 
     library: Library
     features: Sequence[Feature]
@@ -129,7 +131,7 @@ class Service:
         gateway: "ServedLibrary | None" = None,
         well_known: bool = True,
     ) -> "Service":
-        """Return the service of a library. If `options` is None, it has no features."""
+        """Return a service for a library. If `options` is None, the service has no features."""
         features = [] if options is None else all_features(library, options, prompts)
         service = cls(
             library,
@@ -144,9 +146,9 @@ class Service:
         return service.for_run(cache=cache)
 
     def for_run(self, *, cache: bool, private: bool = False) -> "Service":
-        """Return a copy with a new cache, or without one.
+        """Return a copy with a new response cache, or with none if `cache` is False or there are no features.
 
-        With `private`, shared caches must not store answers.
+        With `private`, shared HTTP caches must not store responses.
         """
         freshness = replace(self.freshness, private=True) if private else self.freshness
         made: ResponseCache | None = None
@@ -155,7 +157,7 @@ class Service:
         return replace(self, freshness=freshness, cache=made)
 
     def server(self) -> "Server[Any]":
-        """Return the server of the SDK. The first call loads the SDK and builds the server."""
+        """Return the SDK's server. The first call loads the SDK and builds the server."""
         if (made := self.sdk.made) is None:
             made = self.sdk.made = import_module("skillwire.server.build").skills_server(
                 self.library,
@@ -169,7 +171,7 @@ class Service:
         return made
 
     def usable_cache(self) -> ResponseCache | None:
-        """Return the cache, unless the SDK server was changed after it was built."""
+        """Return the response cache, or None if the SDK's server was changed after it was built."""
         made = self.sdk.made
         if made is not None and import_module("skillwire.server.build").cached_skills(made) is None:
             return None
@@ -179,9 +181,9 @@ class Service:
 def serve_service(
     service: Service, endpoint: "Endpoint | None", *, before: Callable[[], Awaitable[None]] | None = None
 ) -> None:
-    """Serve until the client closes its side or a signal to stop arrives. Takes over the process.
+    """Configure the process, and serve until the client disconnects or a signal to stop arrives.
 
-    `before`, if given, is called first instead of loading the library and reporting problems.
+    `before` is called first. If it is None, the library is loaded and its problems are reported.
     """
 
     async def load() -> None:
@@ -198,7 +200,7 @@ def serve_service(
 
 
 def _report_problems(library: Library) -> None:
-    """Print missing folders and the first problems of the skills."""
+    """Print missing folders and the first problems with skills."""
     for source in library.pending_sources:
         print_notice(f"waiting for {quoted(source.place)}, which does not exist")
     problems = [each for each in library.catalog.problems if each.rule is not Rule.SOURCE_WAITING]
@@ -211,7 +213,10 @@ def _report_problems(library: Library) -> None:
 
 
 async def serve_at(endpoint: "Endpoint | None", service: Service) -> None:
-    """Serve over HTTP at the endpoint, or on stdio if it is None. Loads the library first if needed."""
+    """Serve over HTTP at the endpoint, or over stdio if `endpoint` is None.
+
+    Loads the library first if it is not loaded yet.
+    """
     await service.library.ensure_loaded()
     stop_listening = service.library.listen(lambda _: freeze_survivors()) if is_ours() else None
     try:

@@ -1,4 +1,4 @@
-"""`SkillServer`: serve skills written in code, or call it in the same process without a transport."""
+"""`SkillServer`: serve skills written in code, or read them in the same process without a transport."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,7 @@ Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 class InProcessClient:
     """Calls features directly and returns what a client would get.
 
-    A method without a feature returns nothing.
+    If no feature answers a method, lists are empty, and reads raise an error.
     """
 
     def __init__(self, library: Library, features: Iterable[Feature]) -> None:
@@ -36,7 +36,7 @@ class InProcessClient:
         self._methods = all_methods(features)
 
     async def resources(self) -> list[ListedResource]:
-        """Return every page of `resources/list`."""
+        """Return the resources on all pages of `resources/list`."""
         listed: list[ListedResource] = []
         result = await self._call(RESOURCES_LIST)
         while result is not None:
@@ -46,13 +46,13 @@ class InProcessClient:
         return listed
 
     async def contents(self, uri: str) -> list[Contents]:
-        """Return the contents from `resources/read`. Raises `NotServedError`."""
+        """Return the contents that `resources/read` returns. Raises `NotServedError`."""
         if (result := await self._call(RESOURCES_READ, uri=uri)) is None:
             raise NotServedError(uri)
         return cast("list[Contents]", result["contents"])
 
     async def messages(self, name: str) -> list[PromptMessage]:
-        """Return the messages from `prompts/get`. Raises `BadParamsError`."""
+        """Return the messages that `prompts/get` returns. Raises `BadParamsError`."""
         if (result := await self._call(PROMPTS_GET, name=name)) is None:
             raise BadParamsError(f"there is no prompt {quoted(name)}")
         return cast("list[PromptMessage]", result["messages"])
@@ -78,9 +78,10 @@ class SkillServer:
         options: ServeOptions | None = None,
         every_client: bool | None = None,
     ) -> None:
-        """Clients without the Skills extension get tools, prompts and a list of skills, as `options` define.
+        """Create a server without skills.
 
-        With `every_client=False` they get none of these; it takes precedence over `options`.
+        Clients without the Skills extension get tools, prompts and a list of skills, as set in `options`.
+        With `every_client=False`, they get only resources and the prompts that you add with `prompt`.
         """
         self.name, self.version, self.instructions = name, version, instructions
         self.options = chosen_options(options, every_client=every_client)
@@ -89,9 +90,10 @@ class SkillServer:
         self._service: Service | None = None
 
     def add(self, *skills: Skill | LiveSkill | Skills, prompt: str | None = None) -> Self:
-        """Register skills or collections. With `prompt`, a single skill also becomes a prompt of this name.
+        """Register skills or collections.
 
-        Raises `InvalidValueError` for invalid arguments, and `ConflictError` once the server is built.
+        With `prompt`, a single skill is also served as a prompt with this name. Raises `InvalidValueError`
+        for invalid arguments, and `ConflictError` once the server is built.
         """
         single = [each for each in skills if not isinstance(each, Skills)]
         if prompt is not None:
@@ -115,12 +117,12 @@ class SkillServer:
         values: Mapping[str, Values] | None = None,
         timeout: float | None = None,
     ) -> Callable[[Function], Function]:
-        """Register the decorated function as a live skill. It is called for its text on every read.
+        """Register the decorated function as a live skill. Every read calls the function for the text.
 
-        The default `description` is the first paragraph of the docstring. The function has 30 seconds to
-        return, or `timeout`. A function with the return type `Path` names a skill folder instead, relative to
-        its own file. The folder is read when the server is built, and no options apply to it. Raises
-        `InvalidValueError` for invalid arguments.
+        The default `description` is the first paragraph of the docstring. The function must return within
+        `timeout` seconds, 30 by default. A function with the return type `Path` instead returns a skill
+        folder, relative to the file that defines the function. The folder is read when the server is built,
+        and no options apply to it. Raises `InvalidValueError` for invalid arguments.
         """
         if callable(path):
             fix = 'write it as in `@server.skill("reports/daily")`'
@@ -157,29 +159,32 @@ class SkillServer:
         return functools.reduce(Skills.merge, parts, Skills())
 
     def build(self) -> "Server[Any]":
-        """Return the server of the official SDK. Raises `ConflictError` with every URI that is used twice."""
+        """Return the server as a `Server` of the official SDK.
+
+        Raises `InvalidValueError` for an invalid folder, and `ConflictError`, which lists every conflict.
+        """
         return self._finished().server()
 
     def run(self, http: str | None = None, *, token: str | None = None, cache: bool = True) -> None:
-        """Serve on stdio until the client closes its side, or with `http` until a signal to stop arrives.
+        """Serve over stdio until the client disconnects, or with `http` until a signal to stop arrives.
 
-        `http` is `[HOST:]PORT`.
-        With a `token`, HTTP clients must send it. A token is required if other machines can reach the
-        address. Without `cache`, the MCP SDK answers every request. Raises `UsageError`.
+        `http` is `[HOST:]PORT`. If you set a `token`, HTTP clients must send it. A token is required if other
+        machines can reach the address. With `cache=False`, the MCP SDK answers every request. Raises
+        `UsageError`.
         """
         service = self._finished().for_run(cache=cache, private=token is not None)
         serve_service(service, program_endpoint(http, token))
 
     async def list_resources(self) -> list[ListedResource]:
-        """Return all pages of `resources/list`, without a transport."""
+        """Return the resources on all pages of `resources/list`, without a transport."""
         return await self._in_process().resources()
 
     async def read(self, uri: str) -> list[Contents]:
-        """Return the contents of `resources/read`, without a transport. Raises `NotServedError`."""
+        """Return the contents that `resources/read` returns, without a transport. Raises `NotServedError`."""
         return await self._in_process().contents(uri)
 
     async def get_prompt(self, name: str) -> list[PromptMessage]:
-        """Return the messages of `prompts/get`, without a transport. Raises `BadParamsError`."""
+        """Return the messages that `prompts/get` returns, without a transport. Raises `BadParamsError`."""
         return await self._in_process().messages(name)
 
     def _register(self, part: Skills | NamedFolder) -> None:
@@ -190,7 +195,7 @@ class SkillServer:
         self._parts.append(part)
 
     def _finished(self) -> Service:
-        """Return the service, built on the first call. Without skills, it has no features."""
+        """Return the service. The first call builds it. If there are no skills, it has no features."""
         if self._service is None:
             skills = self.skills
             collected = collect_skills([skills], label=self.name, base=Path())

@@ -1,4 +1,4 @@
-"""`LiveSkill`: a skill whose text is made whenever it is read."""
+"""`LiveSkill`: a skill whose text is generated whenever it is read."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.frontmatter.writer import write_frontmatter
 
 DEFAULT_TIMEOUT = 30.0
-"""Default seconds that a function has to make the text."""
+"""Default number of seconds in which a function must return the text."""
 Text: TypeAlias = str | bytes | None
-"""A `SKILL.md`, with or without its frontmatter; None if there is no such skill."""
+"""A `SKILL.md` with or without frontmatter, or None if no skill has these parameter values."""
 Values: TypeAlias = Sequence[str] | Callable[[str], Sequence[str] | Awaitable[Sequence[str]]]
-"""All values of a parameter, or a function that takes the text typed so far and returns suggestions."""
+"""All values of a parameter, or a function that returns suggestions for the text typed so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +38,31 @@ class SkillRequest:
 
 
 Resolver: TypeAlias = Callable[[SkillRequest], Text | Awaitable[Text]] | Callable[[], Text | Awaitable[Text]]
-"""Makes the text of a skill, with or without the request as argument. A sync function runs in a thread."""
+"""A function that returns the text of a skill. It takes a `SkillRequest` or no argument.
+
+A sync function runs in a thread.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSkill:
-    """A skill whose text is made by a function whenever it is read.
+    """A skill whose text a function generates whenever it is read.
 
-    With parameters in the path, as in `docs/{product}/guide`, there is one skill for each set of values.
-    These skills can be read, but are not listed. Raises `InvalidValueError` if a field is invalid.
+    If the path has parameters, as in `docs/{product}/guide`, there is one skill for each combination of
+    values. These skills can be read, but are not listed. Raises `InvalidValueError` if a field is invalid.
     """
 
     path: str
     resolver: Resolver = field(repr=False)
     description: str = field(kw_only=True)
     frontmatter: Mapping[str, Json] = field(default_factory=dict[str, Json], kw_only=True)
-    """Further fields of the frontmatter, besides `name` and `description`."""
+    """Frontmatter fields besides `name` and `description`."""
     values: Mapping[str, Values] = field(default_factory=dict[str, Values], kw_only=True)
-    """Values for completion, by the name of the parameter."""
+    """Values for completion, by parameter name."""
     timeout: float = field(default=DEFAULT_TIMEOUT, kw_only=True)
-    """Seconds that the function has to make the text."""
+    """Number of seconds in which the function must return the text."""
     document: SkillDocument = field(init=False, repr=False, compare=False)
-    """The parsed frontmatter. With parameters, their names stand for their values."""
+    """The parsed frontmatter. If the path ends in a parameter, the skill's name is the parameter's name."""
 
     def __post_init__(self) -> None:
         check_live_path(self.path)
@@ -97,16 +100,16 @@ class LiveSkill:
 
     @property
     def uri(self) -> str:
-        """The URI of its `SKILL.md`. With parameters, it cannot be read."""
+        """The URI of its `SKILL.md`. If the path has parameters, this is a template that cannot be read."""
         return file_uri(root_uri(self.path.split("/")), SKILL_FILE)
 
     def uris(self) -> Iterator[str]:
-        """Yield the URI of its only file."""
+        """Yield the URI of the skill's only file."""
         yield self.uri
 
 
 def description_of(function: Callable[..., object], path: str, description: str | None) -> str:
-    """Return `description`, or the first paragraph of the function's docstring if it is None.
+    """Return `description` or, if it is None, the first paragraph of the function's docstring.
 
     Raises `InvalidValueError` if there is neither.
     """

@@ -1,4 +1,4 @@
-"""Call the function of a live skill, within limits, and check the text it makes."""
+"""Call the function of a live skill with a time limit, and check the text that it returns."""
 
 import asyncio
 import inspect
@@ -26,7 +26,10 @@ from skillwire.frontmatter.writer import write_frontmatter
 from skillwire.safe_text import quoted
 
 MAX_THREADS = 64
-"""Functions that run at the same time. A function that never ends occupies one of these threads forever."""
+"""Maximum number of functions that run at the same time.
+
+A function that never returns occupies a thread forever.
+"""
 
 
 @dataclass(slots=True)
@@ -46,7 +49,10 @@ class FunctionThreads:
         self._waiting: set[anyio.Event] = set()
 
     async def run(self, function: Callable[[], Any]) -> Any:
-        """Call a function in a thread, and return or raise its result. Cancellation does not stop it."""
+        """Call a function in a thread. Return its result or raise its error.
+
+        Cancellation does not stop the function.
+        """
         while not self._free.acquire(blocking=False):
             await self._wait_for_slot()
         outcome, token = _Outcome(), anyio.lowlevel.current_token()
@@ -61,7 +67,7 @@ class FunctionThreads:
                 with suppress(anyio.RunFinishedError):  # the event loop has ended
                     anyio.from_thread.run_sync(self._notify, outcome.done, token=token)
 
-        # A daemon thread, so that a function that never ends does not keep the program running.
+        # A daemon thread, so that a function that never returns does not keep the program running.
         threading.Thread(target=work, daemon=True, name="skillwire-resolver").start()
         await outcome.done.wait()
         if outcome.error is not None:
@@ -69,7 +75,7 @@ class FunctionThreads:
         return outcome.value
 
     async def _wait_for_slot(self) -> None:
-        """Wait until a function has ended."""
+        """Wait until one of the running functions has returned."""
         ended = anyio.Event()
         self._waiting.add(ended)
         try:
@@ -91,10 +97,11 @@ _THREADS = FunctionThreads()
 async def resolve(
     skill: LiveSkill, request: SkillRequest, listed: Mapping[str, Json], limits: Limits
 ) -> bytes:
-    """Return the `SKILL.md` that the function of `skill` makes. Its frontmatter is the `listed` one.
+    """Return the `SKILL.md` that the function of `skill` generates, with the `listed` frontmatter.
 
-    Raises `SourceError` if the function fails, takes too long, or returns a different frontmatter. Raises
-    `NotServedError` if the function returns None: there is no such skill.
+    Raises `SourceError` if the function fails, takes too long, or returns a text that is too large or has a
+    different frontmatter. Raises `NotServedError` if the path has parameters and the function returns None,
+    which means that no skill has these values.
     """
     with anyio.move_on_after(skill.timeout) as scope:
         made = await _call_resolver(skill, request)
@@ -104,7 +111,10 @@ async def resolve(
 
 
 async def _call_resolver(skill: LiveSkill, request: SkillRequest) -> object:
-    """Return what the author's function returns. Raises `SourceError` for anything that it raises."""
+    """Call the author's function and return its result.
+
+    Raises `SourceError` if the function raises an exception.
+    """
     try:
         return await (
             _call(skill.resolver, request) if accepts_arguments(skill.resolver, 1) else _call(skill.resolver)
@@ -118,12 +128,13 @@ async def _call_resolver(skill: LiveSkill, request: SkillRequest) -> object:
 
 
 def _resolver_error(request: SkillRequest) -> SourceError:
+    """Log the current exception. Return an error without its details, because clients see it."""
     _log.exception("the function that makes %s failed", quoted(request.uri))
     return SourceError(f"the function that makes {quoted(request.uri)} failed; see the server's log")
 
 
 def make_suggester(values: Callable[[str], object]) -> Suggest:
-    """Return a completion function for a parameter that never fails and takes at most 5 seconds."""
+    """Return a function that completes a parameter. It returns nothing if `values` fails or is too slow."""
 
     async def suggest(typed: str) -> Sequence[str]:
         try:
@@ -137,7 +148,10 @@ def make_suggester(values: Callable[[str], object]) -> Suggest:
 
 
 async def _call(function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a sync or async function. A sync function runs in a thread, and runs on there after a timeout."""
+    """Call a sync or async function.
+
+    A sync function runs in a thread and keeps running there after a timeout.
+    """
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
     made = await _THREADS.run(partial(function, *arguments))
@@ -145,10 +159,14 @@ async def _call(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def _as_bytes(made: object, request: SkillRequest) -> bytes:
+    """Encode what the author's function returned. Raises `SourceError` or `NotServedError`."""
     text = cast("Text", made)
     match text:
         case None if request.params:
-            raise NotServedError(request.uri, "skill")
+            values = " and ".join(
+                f"{quoted(f'{{{name}}}')} = {quoted(value)}" for name, value in request.params.items()
+            )
+            raise NotServedError(request.uri, "skill", f"there is none with {values}")
         case str():
             try:
                 return text.encode()
@@ -166,7 +184,10 @@ def _as_bytes(made: object, request: SkillRequest) -> bytes:
 
 
 def _document(made: bytes, request: SkillRequest, listed: Mapping[str, Json], limits: Limits) -> bytes:
-    """Return `made` with the listed frontmatter: a host refuses any other (H13). Raises `SourceError`."""
+    """Return `made`, with the listed frontmatter added if `made` has none.
+
+    Raises `SourceError` if `made` is too large or has another frontmatter, which hosts would refuse (H13).
+    """
     if len(made) > limits.bytes:
         raise SourceError(
             f"the text of {quoted(request.uri)} has {len(made):,} bytes; the limit is {limits.bytes:,}"

@@ -1,4 +1,4 @@
-"""Checks on values in code: names, paths, MIME types, fields, functions and values of parameters."""
+"""Validate arguments of skills in code: names, paths, MIME types, fields, functions, parameter values."""
 
 import inspect
 import math
@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from skillwire.core.names import NAME_RULE, SKILL_FILE, fold_path, is_skill_name, parent_paths
-from skillwire.core.template import PARAMETER_RULE, VALUE_RULE, parse_parameter, parse_parameters, value_fault
+from skillwire.core.template import (
+    PARAMETER_RULE,
+    VALUE_RULE,
+    is_own_parameter,
+    parse_parameter,
+    parse_parameters,
+    value_fault,
+)
 from skillwire.errors import InvalidValueError
 
 _WORD = r"[A-Za-z0-9!#$&^_.+-]+"
@@ -17,13 +24,13 @@ _MIME_TYPE = re.compile(rf'{_WORD}/{_WORD}(?: *; *{_WORD}=(?:{_WORD}|"[ !#-\[\]-
 
 
 def check_name(name: str) -> None:
-    """Raise `InvalidValueError` if this is not a valid name of a skill."""
+    """Raise `InvalidValueError` if `name` is not a valid skill name."""
     if not is_skill_name(name):
         raise InvalidValueError("the name", name, f"is not {NAME_RULE}", "write it as in `refund-desk`")
 
 
 def check_skill_path(path: str, name: str) -> None:
-    """Raise `InvalidValueError` if this is not a valid path for the skill `name`."""
+    """Raise `InvalidValueError` if `path` is not a valid path for the skill `name`."""
     fix = f"write it as in `team/topic/{name}`"
     if fault := _fault(path):
         raise InvalidValueError("the path of a skill", path, fault, fix)
@@ -32,12 +39,12 @@ def check_skill_path(path: str, name: str) -> None:
 
 
 def check_live_path(path: str) -> None:
-    """Raise `InvalidValueError` if this is not a valid path of a live skill. It may have parameters."""
+    """Raise `InvalidValueError` if `path` is not a valid path for a live skill. It may have parameters."""
     fix = "write it as in `reports/daily` or `docs/{product}/guide`"
     if fault := _fault(path):
         raise InvalidValueError("the path of a skill", path, fault, fix)
     for segment in path.split("/"):
-        if ("{" in segment or "}" in segment) and parse_parameter(segment) is None:
+        if ("{" in segment or "}" in segment) and not is_own_parameter(segment):
             raise InvalidValueError("the segment", segment, f"is not {PARAMETER_RULE}", fix)
     named = parse_parameters(path)
     if len(set(named)) < len(named):
@@ -48,7 +55,7 @@ def check_live_path(path: str) -> None:
 
 
 def check_reference_path(path: str) -> None:
-    """Raise `InvalidValueError` if this is not a valid path of a file beside a `SKILL.md`."""
+    """Raise `InvalidValueError` if `path` is not a valid path for a file beside a `SKILL.md`."""
     fix = "write it as in `references/guide.md`"
     if fault := _fault(path):
         raise InvalidValueError("the path of a reference", path, fault, fix)
@@ -58,7 +65,7 @@ def check_reference_path(path: str) -> None:
 
 
 def check_file_paths(paths: Iterable[str]) -> None:
-    """Raise `InvalidValueError` if two of these files would clash in one skill on some hosts (H7)."""
+    """Raise `InvalidValueError` if two files of a skill have paths that clash on some file systems (H7)."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     fix = "give each file a different path"
@@ -78,7 +85,7 @@ def check_file_paths(paths: Iterable[str]) -> None:
 
 
 def check_mime_type(path: str, mime_type: object) -> None:
-    """Raise `InvalidValueError` if this is not a valid MIME type."""
+    """Raise `InvalidValueError` if `mime_type` is not a valid MIME type."""
     if not isinstance(mime_type, str) or _MIME_TYPE.fullmatch(mime_type) is None:
         fix = "write it as in `text/markdown`"
         raise InvalidValueError("the MIME type", str(mime_type), f"of `{path}` is not `type/subtype`", fix)
@@ -102,7 +109,7 @@ def _fault(path: str) -> str | None:
 
 
 def check_function(path: str, function: object) -> None:
-    """Raise `InvalidValueError` if this cannot be the function of the live skill at `path`."""
+    """Raise `InvalidValueError` if `function` cannot be used for the live skill at `path`."""
     if not callable(function):
         rule = f"has `{function!r}` as its function, which cannot be called"
         raise InvalidValueError("the skill", path, rule, "pass a function that takes a `SkillRequest`")
@@ -114,7 +121,7 @@ def check_function(path: str, function: object) -> None:
 
 
 def accepts_arguments(function: Callable[..., object], arguments: int) -> bool:
-    """Whether a function can be called with this number of positional arguments."""
+    """Return whether a function can be called with this number of positional arguments."""
     try:
         inspect.signature(function).bind(*range(arguments))
     except TypeError:
@@ -125,14 +132,14 @@ def accepts_arguments(function: Callable[..., object], arguments: int) -> bool:
 
 
 def check_timeout(timeout: object) -> None:
-    """Raise `InvalidValueError` if this is not a valid timeout."""
+    """Raise `InvalidValueError` if `timeout` is not a valid timeout."""
     if not isinstance(timeout, int | float) or not math.isfinite(timeout) or timeout <= 0:
         fix = "pass a number such as `30.0`"
         raise InvalidValueError("the timeout", str(timeout), "is not a positive number of seconds", fix)
 
 
 def check_fields(fields: Mapping[str, object]) -> None:
-    """Raise `InvalidValueError` if these are not valid further fields of a frontmatter."""
+    """Raise `InvalidValueError` if `fields` cannot be added to a frontmatter."""
     for key, value in cast("Mapping[object, object]", fields).items():
         if key in {"name", "description"}:
             fix = "end the path with the name" if key == "name" else "pass it as `description`"
@@ -142,7 +149,7 @@ def check_fields(fields: Mapping[str, object]) -> None:
 
 
 def check_values(path: str, values: Mapping[str, object]) -> None:
-    """Raise `InvalidValueError` if these are not valid values for the parameters of `path`."""
+    """Raise `InvalidValueError` if `values` are not valid for the parameters in `path`."""
     known = parse_parameters(path)
     if unknown := values.keys() - set(known):
         fix = f"its parameters are {', '.join(known) or 'none'}"
@@ -154,7 +161,10 @@ def check_values(path: str, values: Mapping[str, object]) -> None:
 
 
 def _check_known(parameter: str, values: object, *, is_name: bool) -> None:
-    """Check a list of values. The values of the last segment are names of skills."""
+    """Raise `InvalidValueError` if `values` is not a list of valid parameter values.
+
+    With `is_name`, each value must be a skill name, because the parameter is the last path segment.
+    """
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         rule = f"has `{values!r}` as its values, which is not a list of strings"
         fix = f'write it as in `values={{"{parameter}": ["anvil", "rocket"]}}`, or pass a function'

@@ -29,9 +29,9 @@ DOCUMENT_TYPE = MARKDOWN
 
 
 def caller_folder() -> Path:
-    """Return the folder of the source file that called the caller of this function.
+    """Return the folder of the source file that contains the caller's caller.
 
-    If that code is not in a file, return the current folder.
+    If that code is not in a file, return the current directory.
     """
     frame = inspect.currentframe()
     for _ in range(2):
@@ -40,7 +40,7 @@ def caller_folder() -> Path:
 
 
 def function_folder(function: Callable[..., object]) -> Path:
-    """Return the folder of the source file that defines a function."""
+    """Return the folder of the source file that defines `function`."""
     return _folder_of(getattr(function, "__globals__", {}))
 
 
@@ -50,9 +50,9 @@ def _folder_of(names: dict[str, object]) -> Path:
 
 
 def returns_path(function: Callable[..., object]) -> bool:
-    """Whether a function is annotated to return a path: then its skill is a folder.
+    """Return whether a function is annotated to return a path, so that its skill is a folder.
 
-    Raises `InvalidValueError` if it is annotated to return a path or something else.
+    Raises `InvalidValueError` if it is annotated to return either a path or something else.
     """
     annotation = _return_annotation(function)
     if _is_path(annotation):
@@ -65,7 +65,7 @@ def returns_path(function: Callable[..., object]) -> bool:
 
 
 def _return_annotation(function: Callable[..., object]) -> object:
-    """Return the return annotation of a function: as a string, if it cannot be evaluated."""
+    """Return the return annotation of a function. If it cannot be evaluated, return it as a string."""
     try:
         return get_type_hints(function).get("return")
     except Exception:  # noqa: BLE001 - the names may be imported for type checkers only
@@ -73,12 +73,14 @@ def _return_annotation(function: Callable[..., object]) -> object:
 
 
 def _is_path(annotation: object) -> bool:
+    """Return whether an annotation is a path type."""
     if isinstance(annotation, str):
         return annotation.rpartition(".")[2] in _PATHS
     return isinstance(annotation, type) and issubclass(annotation, PurePath)
 
 
 def _mentions_path(annotation: object) -> bool:
+    """Return whether an annotation contains a path type, as in `Path | None`."""
     if isinstance(annotation, str):
         return not _PATHS.isdisjoint(re.findall(r"\w+", annotation))
     return _is_path(annotation) or any(map(_mentions_path, get_args(annotation)))
@@ -120,7 +122,7 @@ class SkillReference:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill in code. `body` is the whole `SKILL.md`, including the frontmatter, and is served verbatim.
+    """A skill in code. `body` is the whole `SKILL.md`, including the frontmatter, and is served unchanged.
 
     Each `with_…` method returns a new skill. Raises `InvalidValueError` if a field is invalid.
     """
@@ -128,9 +130,9 @@ class Skill:
     name: str
     body: str | bytes = field(repr=False)
     path: str = field(default="", kw_only=True)
-    """The skill path, which ends in the name. Defaults to the name."""
+    """The skill path, which ends in the name. The default is the name alone."""
     shown_as: str | None = field(default=None, kw_only=True)
-    """The description set with `with_description`. The frontmatter is not changed."""
+    """The description set with `with_description`, which is not in the frontmatter."""
     references: tuple[SkillReference, ...] = field(default=(), kw_only=True)
     """The files beside the `SKILL.md`."""
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, repr=False, compare=False)
@@ -149,10 +151,10 @@ class Skill:
 
     @classmethod
     def from_dir(cls, path: str | os.PathLike[str]) -> Self:
-        """Read the skill in a folder, with all its files. Later changes to the folder have no effect.
+        """Read a skill folder with all its files. Later changes to the folder have no effect.
 
-        A relative path is relative to the source file that calls this method. Raises `InvalidValueError`,
-        which lists every problem.
+        A relative `path` starts at the folder of the calling source file. Raises `InvalidValueError` if the
+        folder is not a valid skill. The error lists every problem.
         """
         found = folder_skill(caller_folder() / path)
         main, *others = found.files.items()
@@ -160,16 +162,16 @@ class Skill:
         return cls(found.name, main[1].content, references=tuple(references), warnings=found.problems)
 
     def with_path(self, path: str) -> Self:
-        """Return the skill at another path, which must end in its name."""
+        """Return the skill at another path, which must end in the skill's name."""
         check_skill_path(path, self.name)
         return replace(self, path=path)
 
     def with_description(self, description: str) -> Self:
-        """Return the skill with another description for prompts and lists. The frontmatter is not changed."""
+        """Return the skill with another description for prompts and lists. Its frontmatter stays the same."""
         return replace(self, shown_as=description)
 
     def with_reference(self, path: str, mime_type: str, body: str | bytes) -> Self:
-        """Return the skill with one more file, after those that it has."""
+        """Return the skill with one more file, after its other files."""
         return replace(self, references=(*self.references, SkillReference(path, mime_type, body)))
 
     @property
@@ -179,7 +181,7 @@ class Skill:
 
     @property
     def description(self) -> str:
-        """The description for prompts and lists; by default that of the frontmatter."""
+        """The description for prompts and lists. The default is the description in the frontmatter."""
         if self.shown_as is not None:
             return self.shown_as
         found = (self.document.frontmatter or {}).get("description")
@@ -196,7 +198,7 @@ class Skill:
         yield from (file_uri(self._root, reference.path) for reference in self.references)
 
     def prompt_text(self) -> str:
-        """Return the skill as one text: its document, then each reference after a line with its path.
+        """Return the skill as one text: its `SKILL.md`, then each reference below a line with its path.
 
         Raises `InvalidValueError` if a file is not text.
         """
@@ -205,10 +207,12 @@ class Skill:
         return join_files(self.content, self._contents()).decode()
 
     def _contents(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the path and bytes of each reference."""
         return ((reference.path, reference.content) for reference in self.references)
 
     @property
     def _root(self) -> str:
+        """Return the URI of the skill's folder."""
         return root_uri(self.path.split("/"))
 
     def _check_frontmatter(self) -> None:
@@ -219,6 +223,7 @@ class Skill:
 
 
 def _bytes(body: str | bytes) -> bytes:
+    """Return `body` as bytes, in UTF-8. Raises `InvalidValueError` if a text cannot be encoded."""
     if isinstance(body, bytes):
         return body
     try:

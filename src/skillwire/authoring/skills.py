@@ -1,4 +1,4 @@
-"""`Skills`: a collection of skills, checked for conflicts; and skills whose folder a function returns."""
+"""`Skills`, a collection that is checked for conflicts, and skills whose folder a function returns."""
 
 import inspect
 import os
@@ -20,7 +20,7 @@ AuthoredSkill: TypeAlias = Skill | LiveSkill
 
 
 def find_overlaps(skills: Iterable[AuthoredSkill]) -> Iterator[str]:
-    """Yield a message for each pattern that is never reached, or that matches paths inside another skill."""
+    """Yield a message for each path with parameters that is never reached, or that lies in another skill."""
     all_skills = list(skills)
     patterns = [each for each in all_skills if isinstance(each, LiveSkill) and each.parameters]
     for first, second in combinations(patterns, 2):
@@ -40,11 +40,12 @@ def find_overlaps(skills: Iterable[AuthoredSkill]) -> Iterator[str]:
 
 
 def _shape(skill: LiveSkill) -> list[str]:
+    """Return the path's segments, with `{}` for each parameter."""
     return ["{}" if parse_parameter(part) is not None else part for part in skill.path.split("/")]
 
 
 def _covers(first: LiveSkill, second: LiveSkill) -> bool:
-    """Whether `first`, which is tried before `second`, matches every path of `second`."""
+    """Return whether `first`, which is tried before `second`, matches every path that `second` matches."""
     ours, theirs = first.path.split("/"), second.path.split("/")
     return len(ours) == len(theirs) and all(
         _takes_all(first, part, _possible(second, other)) for part, other in zip(ours, theirs, strict=True)
@@ -52,7 +53,7 @@ def _covers(first: LiveSkill, second: LiveSkill) -> bool:
 
 
 def _reaches_below(pattern: LiveSkill, path: str) -> bool:
-    """Whether some values of the parameters give a path below `path`."""
+    """Return whether some parameter values result in a path below `path`."""
     parts, above = pattern.path.split("/"), path.split("/")
     return len(parts) > len(above) and all(
         _takes_all(pattern, part, [segment]) for part, segment in zip(parts, above, strict=False)
@@ -60,7 +61,7 @@ def _reaches_below(pattern: LiveSkill, path: str) -> bool:
 
 
 def _possible(skill: LiveSkill, part: str) -> Sequence[str] | None:
-    """Return the values that a segment of the path can have, or None if they are not known."""
+    """Return the possible values of a path segment, or None if they are not known."""
     if (name := parse_parameter(part)) is None:
         return [part]
     known = skill.values.get(name)
@@ -68,7 +69,7 @@ def _possible(skill: LiveSkill, part: str) -> Sequence[str] | None:
 
 
 def _takes_all(skill: LiveSkill, part: str, segments: Sequence[str] | None) -> bool:
-    """Whether a segment of the path matches all of `segments`; None stands for any value."""
+    """Return whether a path segment matches all of `segments`. None stands for any value."""
     own = _possible(skill, part)
     if own is not None:
         return segments is not None and set(segments) <= set(own)
@@ -81,12 +82,12 @@ class Skills:
 
     skills: tuple[AuthoredSkill, ...] = ()
     prompts: Mapping[str, Skill] = field(default_factory=dict[str, Skill])
-    """Skills that are also prompts, by the name of the prompt."""
+    """Skills that are also prompts, by prompt name."""
 
     def add(self, *skills: AuthoredSkill, prompt: str | None = None) -> Self:
         """Return a collection with these skills added at the end.
 
-        With `prompt`, the one skill is also available as a prompt of that name. Raises `InvalidValueError`.
+        With `prompt`, a single skill is also served as a prompt with that name. Raises `InvalidValueError`.
         """
         for each in skills:
             _check_is_skill(each)
@@ -146,7 +147,7 @@ class Skills:
 
 
 def _check_is_skill(value: object) -> None:
-    """Raise `InvalidValueError` if this is not a skill, with a suggestion what to write instead."""
+    """Raise `InvalidValueError` if `value` is not a skill. The error suggests what to write instead."""
     match value:
         case Skill() | LiveSkill():
             return
@@ -162,7 +163,10 @@ def _check_is_skill(value: object) -> None:
 
 
 def _nested(skills: Iterable[AuthoredSkill]) -> Iterator[tuple[AuthoredSkill, AuthoredSkill]]:
-    """Yield each pair of an outer skill and one below its path. Skills with parameters are ignored."""
+    """Yield each pair of an outer skill and a skill nested below its path.
+
+    Skills with parameters are ignored.
+    """
     fixed = {skill.path: skill for skill in skills if not (isinstance(skill, LiveSkill) and skill.parameters)}
     for path, inner in fixed.items():
         parts = path.split("/")
@@ -198,13 +202,16 @@ class NamedFolder:
             ) from error
 
     def skills(self) -> Skills:
-        """Call the function and read the skill in its folder. Raises `InvalidValueError` if there is none."""
+        """Call the function and read the skill in the folder that it returns.
+
+        Raises `InvalidValueError` if there is none.
+        """
         folder = function_folder(self.function) / self.function()
         return Skills().add(Skill.from_dir(folder).with_path(self.path))
 
 
 def check_no_options(path: str, options: Mapping[str, object]) -> None:
-    """Raise `InvalidValueError` if an option of live skills is set for a folder."""
+    """Raise `InvalidValueError` if an option that applies only to live skills is set for a folder."""
     used = [name for name, value in options.items() if value is not None]
     if used:
         rule = f"is a folder, and `{used[0]}` is only for live skills"

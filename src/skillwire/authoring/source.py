@@ -22,7 +22,10 @@ class CodeSource(Source):
     """Serves a collection of skills. The files of a nested skill also belong to the outer skill (S8)."""
 
     def __init__(self, skills: Skills, *, label: str = "code", limits: Limits | None = None) -> None:
-        """Raise `ConflictError` if skills conflict, `InvalidValueError` if one is too large."""
+        """Create the source.
+
+        Raises `ConflictError` if skills conflict, and `InvalidValueError` if one is too large.
+        """
         skills.check()
         self.label = label
         self._limits = limits or Limits()
@@ -49,12 +52,15 @@ class CodeSource(Source):
             raise SourceError(f"{path}/{file.path} no longer exists") from error
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
-        """Return a validator that is always current, or None for the text of a live skill."""
+        """Return a validator that is always current, or None for a live or unknown file."""
         known = file.path in self._contents.get(entry.origin.location, ())
         return NEVER_CHANGES if known and isinstance(file, SkillFile) else None
 
     async def _resolve_live(self, entry: SkillRecord) -> bytes:
-        """Return the text of a live skill. It is found by its origin: its URI may have a prefix."""
+        """Return the text of a live skill.
+
+        The skill is looked up by its origin, because its URI may have a prefix.
+        """
         path = entry.origin.location
         if (skill := self._live.get(path)) is not None:
             values = dict[str, str]()
@@ -74,7 +80,7 @@ class CodeSource(Source):
                 if not skill.parameters:
                     entries.append(self._live_record(skill, where))
                 continue
-            check_file_paths(self._contents[skill.path])  # including those of nested skills
+            check_file_paths(self._contents[skill.path])  # including the files of nested skills
             sizes = [len(content) for _, content in self._contents[skill.path].values()]
             if problem := limit_problem(where, sizes, self._limits):  # an error: a prompt may refer to it
                 fix = "remove what its instructions do not need, and link to where it can be downloaded"
@@ -83,7 +89,7 @@ class CodeSource(Source):
         return Scan(tuple(entries), (), tuple(template for _, template in self._patterns))
 
     def _all_files(self, skill: Skill) -> Iterator[tuple[str, tuple[str, bytes]]]:
-        """Yield path, MIME type and bytes of each file: the skill's own, then those of nested skills."""
+        """Yield the path, MIME type and bytes of each file: the skill's own, then nested skills' files."""
         yield SKILL_FILE, (DOCUMENT_TYPE, skill.content)
         for reference in skill.references:
             yield reference.path, (reference.mime_type, reference.content)
@@ -145,7 +151,10 @@ def _nested_skills(skills: Iterable[Skill]) -> Mapping[str, Sequence[Skill]]:
 
 
 def _unlisted_warnings(problems: tuple[Problem, ...]) -> Iterator[Problem]:
-    """Yield a warning for each problem that keeps a skill off the list. It is served as a resource only."""
+    """Yield a warning for each problem that keeps a skill off the list.
+
+    Such a skill is served only as a resource.
+    """
     for problem in problems:
         message = f"{problem.message}; it is served as a resource, but in no list of skills"
         yield replace(problem, severity=Severity.WARNING, message=message)

@@ -1,1 +1,1 @@
-"""The command line: one small file for each verb."""
+"""The command line: one small module for each command."""

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillwire.cli.diff import print_changes
-from skillwire.cli.remote import find, open_host, print_files
+from skillwire.cli.remote import find_unpacked, open_host, print_files
 from skillwire.cli.state import open_existing_state, open_state
 from skillwire.cli.targets import Allow, TokenEnv, skill_targets
 from skillwire.errors import UsageError
@@ -18,7 +18,7 @@ from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.store.approvals import Approval, ApprovalStatus
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
-from skillwire.terminal.options import AsJson, FromServers, Yes
+from skillwire.terminal.options import FromServers, Yes, json_of
 from skillwire.terminal.output import (
     confirm,
     is_interactive,
@@ -79,13 +79,19 @@ def approve(
     yes: Yes = False,
     allow: Allow = None,
     token_env: TokenEnv = None,
-    json: AsJson = False,
+    json: Annotated[
+        bool,
+        json_of(
+            "[{origin, uri, approval, approved_at, tools}] or {origin, uri, approval,"
+            " bridge: {passed_on, reason}}"
+        ),
+    ] = False,
 ) -> int:
-    """Approve a skill of a server, with exactly the files that it lists now.
+    """Approve a server's skill, with exactly the files that the server lists now.
 
-    Shows what you approve, and what has changed since your last approval. The approval ends when a file is
-    added, removed or changed. It grants no tools.
-    Warns you if `skillwire bridge` cannot offer the skill.
+    Shows what you are about to approve, and what has changed since your last approval. The approval ends when
+    a file is added, removed or changed. It does not let the skill use any tools. If the files are in an
+    archive, the archive is fetched first. A warning tells you if `skillwire bridge` cannot offer the skill.
 
     For example:
 
@@ -114,10 +120,10 @@ async def _approve(
     yes: bool,  # noqa: FBT001 - `anyio.run` names nothing
     as_json: bool,  # noqa: FBT001
 ) -> dict[str, object] | None:
-    """Return the approval as JSON, or None if the person refused."""
+    """Return the approval as JSON, or None if the user refused."""
     with open_state() as state:
         async with open_host(targets, state) as host:
-            found = await find(host, skill)
+            found = await find_unpacked(host, skill)
             bridge_problem = host.why_not_bridged(found)
             if found.approval_status is ApprovalStatus.APPROVED:
                 stderr_console().print(f"{found.quoted} is already approved in this version")
@@ -146,6 +152,7 @@ async def _approve(
 
 
 def _hint_without_digests(found: HostedSkill, bridge_problem: str) -> str:
+    """Return the hint for a skill without digests, which cannot be approved permanently."""
     bridge = (
         f"`skillwire bridge` cannot offer it: {bridge_problem}"
         if bridge_problem
@@ -155,7 +162,7 @@ def _hint_without_digests(found: HostedSkill, bridge_problem: str) -> str:
 
 
 def _warn_of_bridge(bridge_problem: str) -> None:
-    """Warn that a bridge cannot use the approval."""
+    """Print a warning if `skillwire bridge` cannot offer the skill."""
     if bridge_problem:
         message = (
             f"`skillwire bridge` cannot offer it: {bridge_problem}. Hosts can use it with your approval."
@@ -173,11 +180,11 @@ def _row(found: HostedSkill, bridge_problem: str) -> dict[str, object]:
 
 
 def _print_request(request: Inspection, target: Target) -> None:
-    """Print everything that a person must know before approving."""
+    """Print the skill, its server, its files and what has changed since the last approval."""
     console, found = stdout_console(), request.skill
     console.print(Text.assemble((found.handle, "bold cyan"), f"  {quoted(found.description, None)}"))
     console.print(
-        Text.assemble(("server: ", "bold"), escape_invisible(f"{found.label}, {target.spelled}", 2000))
+        Text.assemble(("server: ", "bold"), escape_invisible(f"{found.label}, {target.as_written}", 2000))
     )
     console.print(Text.assemble(("uri: ", "bold"), quote_if_needed(found.uri)))
     for effect in request.effects:

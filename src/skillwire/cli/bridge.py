@@ -22,7 +22,7 @@ from skillwire.config.settings import BRIDGES, max_file_bytes_from
 from skillwire.core.problem import Rule
 from skillwire.errors import StateError, UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
-from skillwire.features.prompts import PromptContent
+from skillwire.features.prompt_messages import PromptContent
 from skillwire.host.bridge import approve_command, bridge_library
 from skillwire.host.connections.target import Target
 from skillwire.host.servers.link import ServerLink
@@ -47,9 +47,15 @@ from skillwire.terminal.options import (
 from skillwire.terminal.output import stderr_console
 
 _MAX_BRIDGES = 4
-"""Maximum length of a chain of bridges. A bridge that leads back to itself would start processes forever."""
+"""Maximum number of bridges in a chain.
+
+Without a limit, a bridge that leads back to itself would start processes forever.
+"""
 _SHOWN = 5
-"""Skills without approval that are printed at the start. `skillwire://problems` lists all of them."""
+"""Maximum number of skills without approval that are printed at startup.
+
+`skillwire://problems` lists all of them.
+"""
 
 
 def bridge(
@@ -64,7 +70,7 @@ def bridge(
         Parameter(
             name="--trust",
             metavar="LABEL",
-            help="Offer all skills of this server to every client, without approval (repeatable).",
+            help="Offer all skills from this server to every client, without approval (repeatable).",
         ),
     ] = None,
     http: Http = None,
@@ -95,11 +101,13 @@ def bridge(
 ) -> int:
     """Expose the skills of several MCP servers through one.
 
-    Hosts that support the Skills extension get every verified skill, below the label of its server, and ask
-    their users for approval themselves. All other clients use tools, prompts and instructions. These offer
-    only skills that you approved with `skillwire approve`, and all skills of servers that you `--trust`.
+    Hosts that support the Skills extension get every verified skill, at a URI that begins with its server's
+    label (`skill://LABEL/…`). These hosts ask their users for approval themselves. All other clients get
+    tools, prompts and instructions. These offer only the skills that you approved with `skillwire approve`,
+    and all skills from servers that you `--trust`.
 
-    If a server cannot be reached, `skillwire://problems` reports it. Its skills appear when it answers again.
+    If a server cannot be reached, `skillwire://problems` reports it. Its skills appear when it can be reached
+    again.
 
     For example:
 
@@ -123,7 +131,7 @@ def bridge(
         list_nonconforming=list_nonconforming,
     )
     endpoint = HttpOptions(http, token_env, allow_public, allow_host, allow_origin).endpoint()
-    os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # counts bridges, for the programs started here
+    os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # one character for each bridge in the chain
     with state_or_error() as state:
         run_loop(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known).run)
     return 0
@@ -131,11 +139,14 @@ def bridge(
 
 @dataclass(frozen=True, slots=True)
 class _Bridge:
-    """A configured bridge. `run` serves until the process ends."""
+    """A configured bridge. `run` serves clients until the process ends."""
 
     targets: Sequence[Target]
     state: State | StateError
-    """The stored approvals and logins, or why they cannot be used. The bridge serves in both cases."""
+    """The stored approvals and logins, or the error that prevents their use.
+
+    The bridge serves in both cases.
+    """
     trusted: Collection[str]
     serve_options: ServeOptions
     endpoint: Endpoint | None
@@ -143,12 +154,14 @@ class _Bridge:
 
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
-            links = [await stack.enter_async_context(ServerLink(target)) for target in self.targets]
+            links = [
+                await stack.enter_async_context(ServerLink(target, drafts=True)) for target in self.targets
+            ]
             format_command = _approve_command_for(known_servers(os.environ))
             state, failure = (self.state, None) if isinstance(self.state, State) else (None, self.state)
             library = await bridge_library(links, state, self.trusted, format_command, failure)
             _print_summary(await load(library), len(links))
-            # Only the servers know who may see which skill, so shared caches must not store any answer.
+            # Only each server knows who may see its skills, so shared caches must not store any response.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(
                 library, self.serve_options, freshness, name="skillwire-bridge", well_known=self.well_known
@@ -159,7 +172,7 @@ class _Bridge:
 def _targets(
     servers: Sequence[str], allow: Sequence[str] | None, server_token_env: str | None
 ) -> list[Target]:
-    """Return how to reach the servers. Raises `UsageError`."""
+    """Return the targets of the named servers. Raises `UsageError`."""
     if not servers:
         hint = "`skillwire servers` lists the configured ones; a URL, or `--` and a command, works as well"
         raise UsageError("name at least one server", hint=hint)
@@ -186,7 +199,7 @@ def _trusted(labels: Sequence[str], targets: Sequence[Target]) -> frozenset[str]
 def _approve_command_for(known: KnownServers) -> Callable[[Target, str], str]:
     """Return a function that formats the command to approve a skill.
 
-    The command contains the address of a server that no client's file names.
+    If no client's file names the server, the command contains its URL.
     """
 
     def command(target: Target, skill: str) -> str:
@@ -194,16 +207,16 @@ def _approve_command_for(known: KnownServers) -> Callable[[Target, str], str]:
         if target.label in known.labels:
             return approve
         if target.url is not None:
-            return f"{approve} --from {shlex.quote(target.spelled)}"
-        # Clients see this text. Any word that is not the name of a file may be a secret.
+            return f"{approve} --from {shlex.quote(target.as_written)}"
+        # Clients see this text. Any word that is not a file name may be a secret.
         is_public = all(Path(target.cwd or "", word).is_file() for word in target.command[1:])
-        return f"{approve} -- {target.spelled if is_public else 'COMMAND'}"
+        return f"{approve} -- {target.as_written if is_public else 'COMMAND'}"
 
     return command
 
 
 def _print_summary(catalog: Catalog, servers: int) -> None:
-    """Print how many skills there are, and why some are not offered to models and people."""
+    """Print the number of skills, the servers that failed, and why some skills are not offered."""
     console = stderr_console()
     withheld = [catalog.withheld_report(entry) for entry in catalog.withheld]
     offered = len(catalog.entries) - len(withheld)
@@ -212,6 +225,11 @@ def _print_summary(catalog: Catalog, servers: int) -> None:
     for problem in catalog.problems:
         if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST, Rule.STATE_FAILED}:
             console.print(Text(escape_invisible(f"{problem.path}: {problem.message}")))
+    held_back = [problem for problem in catalog.problems if problem.rule is Rule.NOT_PASSED_ON]
+    for problem in held_back[:_SHOWN]:
+        console.print(Text(escape_invisible(f"{problem.path}: {problem.message}; {problem.hint}")))
+    if len(held_back) > _SHOWN:
+        console.print(f"and {len(held_back) - _SHOWN:,} more, all in `skillwire://problems`")
     for report in withheld[:_SHOWN]:
         console.print(Text(escape_invisible(f"{report['path']}: {report['message']}; {report['hint']}")))
     if len(withheld) > _SHOWN:

@@ -1,4 +1,4 @@
-"""`skillwire cache`: list or delete the cached files of servers."""
+"""`skillwire cache`: list or delete files cached from MCP servers."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -11,7 +11,7 @@ from skillwire.errors import UsageError
 from skillwire.host.store.cache import CachedFile
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import pluralize
-from skillwire.terminal.options import AsJson
+from skillwire.terminal.options import json_of
 from skillwire.terminal.output import print_json, print_line, stderr_console, stdout_console
 
 Action: TypeAlias = Literal["ls", "purge"]
@@ -22,15 +22,15 @@ def cache(
         Action,
         Parameter(name="ACTION", show_default=True, help="`ls` lists cached files, `purge` deletes them."),
     ] = "ls",
-    label: Annotated[str | None, Parameter(name="LABEL", help="Only files of this server.")] = None,
+    label: Annotated[str | None, Parameter(name="LABEL", help="Only files from this server.")] = None,
     /,
     *,
-    json: AsJson = False,
+    json: Annotated[bool, json_of("[{origin, uri, digest, size, used_at, path}]")] = False,
 ) -> int:
-    """List or delete the cached files of servers. Deleted files are fetched again when needed.
+    """List or delete files cached from MCP servers. Deleted files are fetched again when needed.
 
-    A cached file is checked against its digest whenever it is used. Approvals are not deleted; to delete them
-    as well, use `skillwire servers --forget`.
+    Before a cached file is used, it is checked against its digest. `purge` deletes no approvals. To delete
+    everything stored about a server, use `skillwire servers --forget`.
 
     For example:
 

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal, cast
 
+import anyio
 from cyclopts import Parameter
 
 from skillwire.area import CheckFlags
 from skillwire.config.report import FORMATS, CheckRequest, CheckResult
 from skillwire.core.problem import Severity
 from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import FollowLinks
+from skillwire.terminal.options import FollowLinks, json_of
 from skillwire.terminal.output import stderr_console
 
 
@@ -28,17 +29,21 @@ def check(
         Literal["text", "json", "sarif", "github"],
         Parameter(metavar="FORMAT", help="Output format.", show_default=True),
     ] = "text",
-    json: Annotated[bool, Parameter(help="Same as `--format json`.")] = False,
+    json: Annotated[
+        bool, json_of("[{path, line, field, rule, severity, message, hint}]", same_as="--format json")
+    ] = False,
     strict: Annotated[bool, Parameter(help="Also fail on warnings, and if no skill is found.")] = False,
     follow_links: FollowLinks = False,
     areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),
 ) -> int:
     """Report every problem in your skills: where it is, what is wrong, and how to fix it.
 
-    A skill with an *error* is not served. A skill with a *warning* is.
+    A skill with an *error* is not served. A skill with only *warnings* is served.
+    Some warnings are about the text of the `SKILL.md`: dead links, files that it does not mention, its
+    length, and scripts that are not executable.
 
-    Exit code 0: there are no errors. 1: there is an error; with `--strict`, also if there is a warning or no
-    skill at all.
+    Exit code 0: there are no errors. 1: there is an error. With `--strict`, also 1 if there is a warning, or
+    if no skill is found.
 
     For example:
 
@@ -53,6 +58,7 @@ def check(
     for flags in areas.values():
         if (found := cast("CheckFlags", flags).check(request, found)) is None:
             return 1
+    found = anyio.run(found.with_bodies)
     kind = "json" if json else format
     (found.print_text if kind == "text" else FORMATS[kind])(found.problems, found.library)
     return _summarise(found, strict=strict)

@@ -1,18 +1,19 @@
 """`skillwire diff`: show how a server's skill differs from the approved version."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import anyio
 from rich.text import Text
 
-from skillwire.cli.remote import find, open_host
+from skillwire.cli.remote import find_unpacked, open_host
 from skillwire.cli.state import open_state
 from skillwire.cli.targets import Allow, TokenEnv, skill_targets
 from skillwire.host.approvals.questions import Changes
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.safe_text import quote_if_needed
-from skillwire.terminal.options import AsJson, FromServers, ServerSkill
+from skillwire.terminal.options import FromServers, ServerSkill, json_of
 from skillwire.terminal.output import print_json, stderr_console, stdout_console
 
 
@@ -23,11 +24,16 @@ def diff(
     servers: FromServers = None,
     allow: Allow = None,
     token_env: TokenEnv = None,
-    json: AsJson = False,
+    json: Annotated[
+        bool, json_of("{uri, origin, approval, changes: {added, removed, rotated, fields}}")
+    ] = False,
 ) -> int:
-    """Show how a server's skill differs from the version that you approved. Reads no files.
+    """Show how a server's skill differs from the version that you approved.
 
-    Exit code 0: it has not changed. 1: it has changed, or you never approved it.
+    Compares digests, and reads no files. An exception is a skill in an archive: the archive is fetched to
+    list its files.
+
+    Exit code 0: the skill has not changed. 1: it has changed, or you never approved it.
 
     For example:
 
@@ -53,12 +59,12 @@ def diff(
 async def _diff(skill: str, targets: Sequence[Target]) -> tuple[HostedSkill, Changes | None]:
     with open_state() as state:
         async with open_host(targets, state) as host:
-            found = await find(host, skill)
+            found = await find_unpacked(host, skill)
             return found, await host.diff(found)
 
 
 def print_changes(changes: Changes) -> None:
-    """Print one line per difference."""
+    """Print one line for each file and frontmatter field that changed."""
     marks = (("+", "green", changes.added), ("-", "red", changes.removed), ("~", "yellow", changes.modified))
     for mark, style, paths in marks:
         for path in paths:

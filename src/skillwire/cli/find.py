@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -13,15 +14,24 @@ from skillwire.config.settings import SKILLS_DIR
 from skillwire.config.source_kinds import SCHEME, local_path
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
+from skillwire.core.template import SkillTemplate
 from skillwire.errors import UsageError
 from skillwire.host.connections.labels import is_label
 from skillwire.host.connections.target import COMMAND
 from skillwire.library.library import Library
-from skillwire.library.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
+from skillwire.library.names import (
+    AmbiguousNameError,
+    Names,
+    TemplateNameError,
+    UnknownNameError,
+    did_you_mean,
+)
 from skillwire.protocol.delivery import detect_archive_format
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import NoSuchSkillError
 
+_PATHS = (".", "/", "~")
+"""The characters with which a path may begin."""
 _SERVERS = (COMMAND, "mcp+http://", "mcp+https://")
 
 
@@ -31,18 +41,36 @@ class FoundSkill:
 
     library: Library
     entry: SkillRecord
+    path: str = ""
+    """The file or folder of the skill that the argument names. Empty for the skill itself."""
+
+    def whole(self, argument: str) -> "FoundSkill":
+        """Return this skill. Raises `NoSuchSkillError` if the argument names one of its files."""
+        if self.path:
+            raise NoSuchSkillError(
+                f"{quoted(argument)} is a file of a skill", hint=f"name the skill, {quoted(self.entry.uri)}"
+            )
+        return self
+
+
+class TemplateFoundError(NoSuchSkillError):
+    """The argument names a template. A template stands for many skills."""
+
+    def __init__(self, template: SkillTemplate, message: str, hint: str) -> None:
+        self.template = template
+        super().__init__(message, hint=hint)
 
 
 def find_skill(
     skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
 ) -> FoundSkill:
-    """Return the skill that `skill` names. Raises `NoSuchSkillError` or `UsageError`."""
+    """Return the skill or file that `skill` names. Raises `NoSuchSkillError` or `UsageError`."""
     if local_path(skill).is_file():
         raise UsageError(f"{quoted(skill)} is a file", hint=_skill_hint(skill))
-    if skill.startswith((".", "/", "~")):
-        return _in_folder(skill, follow_links=follow_links)
     is_folder = Path(skill).is_dir()
     named = sources or _has_default_sources(config)
+    if _is_path(skill) or (skill.startswith(_PATHS) and not named):
+        return _in_folder(skill, follow_links=follow_links)
     if not is_folder and not named:
         raise UsageError(
             f"cannot look for {quoted(skill)}: no source is named",
@@ -52,22 +80,46 @@ def find_skill(
     if is_folder and not named:
         return _in_folder(skill, follow_links=follow_links)
     library = load_library(sources, follow_links=follow_links, config=config)
+    if not is_folder:
+        return find_in(library, skill)
     try:
-        entry = Names(library.catalog).find(skill)
+        found = find_in(library, skill)
+    except NoSuchSkillError:
+        return _in_folder(skill, follow_links=follow_links)
+    if not found.path and found.entry.origin.location == str(local_path(skill).resolve()):
+        return _in_folder(skill, follow_links=follow_links)  # `skills/refunds` of the source `skills`
+    raise UsageError(
+        f"{quoted(skill)} is both a folder and the name of a skill",
+        hint=f"write `./{skill}` for the folder, or {quoted(found.entry.uri)} for the skill",
+    )
+
+
+def _is_path(skill: str) -> bool:
+    """Return whether an argument is an existing path on this machine.
+
+    An argument may be a path from the text of a skill, such as `/workspace/review/skill.md`, that does not
+    exist on this machine.
+    """
+    return skill.startswith(_PATHS) and local_path(skill).exists()
+
+
+def find_in(library: Library, skill: str) -> FoundSkill:
+    """Return the skill or file of a library that `skill` names.
+
+    Raises `NoSuchSkillError`, which is a `TemplateFoundError` for the name of a template, or `UsageError`.
+    """
+    try:
+        found = Names(library.catalog).resolve(skill)
     except AmbiguousNameError as error:
         listed = ", ".join(quoted(handle) for handle in error.handles)
         hint = f"choose one of {listed}"
         raise UsageError(f"{quoted(skill)} is the name of {len(error.handles)} skills", hint=hint) from error
+    except TemplateNameError as error:
+        message, _, hint = str(error).partition("; ")
+        raise TemplateFoundError(error.template, message, hint) from error
     except UnknownNameError:
-        if is_folder:
-            return _in_folder(skill, follow_links=follow_links)
         raise _not_found_error(library, skill) from None
-    if is_folder:
-        raise UsageError(
-            f"{quoted(skill)} is both a folder and the name of a skill",
-            hint=f"write `./{skill}` for the folder, or {quoted(entry.uri)} for the skill",
-        )
-    return FoundSkill(library, entry)
+    return FoundSkill(library, found.entry, found.path)
 
 
 def _skill_hint(file: str) -> str:
@@ -78,7 +130,7 @@ def _skill_hint(file: str) -> str:
 
 
 def _has_default_sources(config: ConfigFile | None) -> bool:
-    """Whether the environment or the configuration file names a source."""
+    """Return whether the environment or the configuration file names a source."""
     if os.environ.get(SKILLS_DIR, "").strip():
         return True
     return bool(SourceSettings.read(config or ConfigFile(default_config())).sources)
@@ -89,10 +141,10 @@ def find_served(
 ) -> SkillRecord:
     """Return the skill that `skill` names, with the URI that it has when `sources` are served.
 
-    Its URI depends on the source it is served from, so a folder named alone is looked up in the sources.
-    Raises as `find_skill`.
+    The URI of a skill depends on the source from which it is served. So if `skill` is a folder, the skill in
+    that folder is looked up in the sources. Raises the same errors as `find_skill`.
     """
-    entry = find_skill(skill, sources, follow_links=follow_links, config=config).entry
+    entry = find_skill(skill, sources, follow_links=follow_links, config=config).whole(skill).entry
     if not sources and not _has_default_sources(config):
         return entry
     library = load_library(sources, follow_links=follow_links, config=config)
@@ -126,17 +178,13 @@ def _in_folder(folder: str, *, follow_links: bool) -> FoundSkill:
 
 def _not_found_error(library: Library, skill: str) -> NoSuchSkillError:
     catalog = library.catalog
-    if (served := catalog.files.get(skill)) is not None:
-        return NoSuchSkillError(
-            f"{quoted(skill)} is a file of a skill",
-            hint=f"write {quoted(f'{served.entry.uri} {served.file.path}', None)}",
-        )
     errors = (problem for problem in catalog.problems if problem.severity is Severity.ERROR)
     broken = [problem for problem in errors if PurePosixPath(problem.path).parent.name == skill]
     if broken:
         return NoSuchSkillError(f"the skill {quoted(skill)} exists, but cannot be served", problems=broken)
     where = f"`skillwire list` lists the skills; choose where to look with `--from SOURCE` or `{SKILLS_DIR}`"
-    hint = did_you_mean(skill, Names(catalog).handles()) or where
+    names = Names(catalog)
+    hint = names.explain(skill) or did_you_mean(skill, names.handles()) or where
     return NoSuchSkillError(f"there is no skill {quoted(skill)}", hint=hint)
 
 
@@ -149,7 +197,7 @@ class Places:
 
     @classmethod
     def of(cls, arguments: Sequence[str] | None) -> "Places":
-        """Divide the arguments. Raises `UsageError` for one that could be both."""
+        """Divide the arguments. Raises `UsageError` for an argument that could be both, or is neither."""
         known = cache(
             lambda: known_servers(os.environ)
         )  # read the clients' files only if a label is possible
@@ -158,15 +206,16 @@ class Places:
 
 
 def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
-    """Whether an argument names a server.
+    """Return whether an argument names a server.
 
-    An argument that begins with `.`, `/` or `~`, or that exists as a path, is a source. So is a URL without
-    the prefix `mcp+`. Anything else is the label of a server. Raises `UsageError` for one that could be both.
+    An argument that begins with `.`, `/` or `~`, or that exists as a path, is a source. A URL without the
+    prefix `mcp+` is also a source. Anything else is the label of a server. Raises `UsageError` if the
+    argument could be both, or if no server has the label.
     """
     if argument.startswith(_SERVERS):
         return True
     label, explicit = parse_label(argument), argument.endswith(":")
-    if label is None or argument.startswith((".", "/", "~")):
+    if label is None or argument.startswith(_PATHS):
         return False
     if not explicit and SCHEME.match(argument):
         return False
@@ -191,16 +240,21 @@ def find_local_or_servers(
 ) -> FoundSkill | tuple[str, ...]:
     """Return a skill found in a source, or the servers to search for it.
 
-    A server's skill never replaces one of the person's own (H10). Raises `UsageError` or `NoSuchSkillError`.
+    A server's skill never replaces a skill of the user (H10). Raises `UsageError` or `NoSuchSkillError`.
     """
     places = Places.of(arguments)
     if (label := label_of(skill)) is not None:
+        if places.sources and not places.servers:
+            with suppress(NoSuchSkillError):  # `label:name` may also mean a source
+                return find_skill(skill, places.sources, follow_links=follow_links)
         return places.servers or (f"{label}:",)
-    is_path = skill.startswith((".", "/", "~"))
+    is_path = _is_path(skill)
     if places.servers and not places.sources and not is_path:
         return places.servers
     try:
         return find_skill(skill, places.sources, follow_links=follow_links)
+    except TemplateFoundError:
+        raise
     except NoSuchSkillError:
         if not places.servers or is_path:
             raise

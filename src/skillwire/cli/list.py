@@ -12,10 +12,13 @@ from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.library import check_command, load_library
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.core.template_mismatch import known_values
 from skillwire.library.catalog import Catalog
+from skillwire.library.names import Names, template_names
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import AsJson, FollowLinks
+from skillwire.terminal.options import FollowLinks, json_of
 from skillwire.terminal.output import print_json, print_line, stderr_console, stdout_console
 
 
@@ -30,14 +33,17 @@ def list_skills(
     ] = None,
     /,
     *,
-    json: AsJson = False,
+    json: Annotated[
+        bool, json_of("[{name, description, type, uri, origin, dialect, problems, parameters?}]")
+    ] = False,
     follow_links: FollowLinks = False,
     allow: Allow = None,
     token_env: TokenEnv = None,
 ) -> int:
     """List the skills of folders, other sources or MCP servers.
 
-    Without servers, lists what `skillwire serve` would serve. Problems of servers are printed on stderr.
+    Without servers, lists the skills that `skillwire serve` would serve. Problems with servers are printed to
+    stderr.
 
     Exit code 1: a server does not answer, or its list has errors.
 
@@ -63,25 +69,39 @@ def list_skills(
     rows = list[dict[str, object]]()
     if places.sources:
         catalog = load_library(places.sources, follow_links=follow_links).catalog
-        rows = [_row(catalog, entry) for entry in catalog.entries.values()]
+        rows = catalog_rows(catalog)
     return list_servers(targets, rows)
 
 
 def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) -> int:
     library = load_library(sources, follow_links=follow_links)
     catalog = library.catalog
+    has_skills = bool(catalog.entries or catalog.templates)
     if as_json:
-        print_json([_row(catalog, entry) for entry in catalog.entries.values()])
-    elif catalog.entries:
-        _print_table(catalog)
+        print_json(catalog_rows(catalog))
+    elif has_skills:
+        print_catalog(catalog)
     errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
     if errors:
         keep = "keeps" if errors == 1 else "keep"
         message = f"{pluralize(errors, 'problem')} {keep} skills from being served"
         stderr_console().print(f"{message}; {check_command(library)} details")
-    elif not catalog.entries:
+    elif not has_skills:
         stderr_console().print(NO_SKILLS)
     return 0
+
+
+def catalog_rows(catalog: Catalog) -> list[dict[str, object]]:
+    """Return each skill, then each template, as JSON."""
+    templates = _templates(catalog, Names(catalog))
+    return [
+        *(_row(catalog, entry) for entry in catalog.entries.values()),
+        *(_template_row(name, each) for name, each in templates.items()),
+    ]
+
+
+def _templates(catalog: Catalog, names: Names) -> dict[str, SkillTemplate]:
+    return template_names(catalog.templates, frozenset(names.handles())) if catalog.templates else {}
 
 
 def _row(catalog: Catalog, entry: SkillRecord) -> dict[str, object]:
@@ -96,11 +116,29 @@ def _row(catalog: Catalog, entry: SkillRecord) -> dict[str, object]:
     }
 
 
-def _print_table(catalog: Catalog) -> None:
-    console = stdout_console()
-    if not console.is_terminal:  # one line per skill, for `grep` and `cut`
+def _template_row(name: str, template: SkillTemplate) -> dict[str, object]:
+    return {
+        "name": name,
+        "description": template.description,
+        "type": "template",
+        "uri": template.uri,
+        "origin": escape_invisible(template.location),
+        "dialect": "folder",
+        "problems": [],
+        "parameters": known_values(template),
+    }
+
+
+def print_catalog(catalog: Catalog) -> None:
+    """Print the skills and templates: as a table on a terminal, else one per line for `grep` and `cut`."""
+    console, names = stdout_console(), Names(catalog)
+    templates = _templates(catalog, names)
+    if not console.is_terminal:
         for entry in catalog.entries.values():
-            print_line(f"{entry.name}\t{entry.uri}\t{escape_invisible(entry.description)}")
+            handle = escape_invisible(names.handle(entry))
+            print_line(f"{handle}\t{entry.uri}\t{escape_invisible(entry.description)}")
+        for name, each in templates.items():
+            print_line(f"{escape_invisible(name)}\t{each.uri}\t{escape_invisible(each.description)}")
         return
     table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
     table.add_column("name", style="cyan", no_wrap=True)
@@ -111,9 +149,12 @@ def _print_table(catalog: Catalog) -> None:
         mark = "!" if catalog.problems_of(entry) else ""
         files = "live" if entry.dynamic else str(len(entry.files))
         table.add_row(
-            Text(f"{entry.name}{mark}"),
+            Text(f"{escape_invisible(names.handle(entry))}{mark}"),
             Text(escape_invisible(entry.path)),
             files,
             Text(escape_invisible(entry.description)),
         )
+    for name, each in templates.items():
+        cells = (name, each.path, "template", each.description)
+        table.add_row(*(Text(escape_invisible(cell)) for cell in cells))
     console.print(table, soft_wrap=False)

@@ -1,4 +1,4 @@
-"""`skillwire login` and `skillwire logout`: log a person in to a server that requires it, and out again."""
+"""`skillwire login` and `skillwire logout`: log in to a server that requires OAuth, and log out."""
 
 import os
 import sys
@@ -44,12 +44,12 @@ def login(
         str | None,
         Parameter(
             metavar="ID",
-            help="OAuth client that you registered, for login servers without dynamic registration.",
+            help="ID of an OAuth client that you registered, for login servers without dynamic registration.",
         ),
     ] = None,
     client_secret_env: Annotated[
         str | None,
-        Parameter(metavar="VARIABLE", help="Environment variable with the secret of that client."),
+        Parameter(metavar="VARIABLE", help="Environment variable with the client secret."),
     ] = None,
     port: Annotated[
         int,
@@ -73,10 +73,10 @@ def login(
 ) -> int:
     """Log in to a server that requires OAuth, and store the tokens.
 
-    Opens the login page in your browser and prints its URL. If this machine has no browser, open that URL
-    yourself. The tokens are stored in the system keyring, or, if there is none, in a file that only you can
-    read. They are sent only to this server, while its label and its URL stay the same. Expired tokens are
-    renewed.
+    Opens the login page in your browser and prints its URL. If this machine has no browser, open the URL
+    yourself. Stores the tokens in the system keyring or, if there is none, in a file that only you can read.
+    The tokens are sent only to this server and its login server, and only while its label and URL stay the
+    same. Expired tokens are renewed.
 
     For example:
 
@@ -106,12 +106,12 @@ def logout(
     server: Annotated[str, Parameter(name="SERVER", help="A server's label or URL.")],
     /,
 ) -> int:
-    """Log out of a server: revoke its tokens at the login server, and delete them here.
+    """Log out of a server: revoke its tokens at the login server, and delete the stored tokens.
 
-    The label may be one that is no longer in any client's file.
+    You can also log out of a server that is no longer in any client's file.
 
-    Exit code 1: the login server did not confirm that the tokens are revoked, or they may still be in the
-    keyring.
+    Exit code 1: the login server did not confirm that the tokens are revoked, or the tokens may still be in
+    the keyring.
 
     For example:
 
@@ -127,7 +127,7 @@ def logout(
 
 
 def _check(target: Target) -> None:
-    """Raise `UsageError` for a server that cannot use a login."""
+    """Raise `UsageError` if the server is started by a command, or has an `Authorization` header."""
     if target.url is None:
         hint = "such a server reads credentials from environment variables; see its documentation"
         raise UsageError(f"{quoted(target.label)} is started by a command and needs no login", hint=hint)
@@ -137,6 +137,7 @@ def _check(target: Target) -> None:
 
 
 def _client(name: str | None, secret_env: str | None) -> KnownClient | None:
+    """Return the registered OAuth client, or None if `name` is None. Raises `UsageError`."""
     if name is None:
         if secret_env is not None:
             raise UsageError("`--client-secret-env` requires `--client-id`", hint="add `--client-id`")
@@ -145,6 +146,8 @@ def _client(name: str | None, secret_env: str | None) -> KnownClient | None:
 
 
 def _show(*, browser: bool) -> Show:
+    """Return a function that prints a login request, and opens it in the browser if `browser` is set."""
+
     def show(request: LoginRequest) -> None:
         console = stderr_console()
         console.print(Text(f"server: {quoted(request.label)}, {escape_invisible(request.server)}"))
@@ -167,7 +170,7 @@ def _show(*, browser: bool) -> Show:
 
 @dataclass(frozen=True, slots=True)
 class _Login:
-    """A login that is about to run: the checked arguments of `login`."""
+    """The checked arguments of `login`. `run` logs in."""
 
     target: Target
     state: State
@@ -193,7 +196,7 @@ class _Login:
         stderr_console().print(Text(f"logged in to {quoted(stored.label)}; the tokens are in {where}"))
 
     def _with_earlier(self) -> str:
-        """Return the scopes to request: those of an earlier login and the new ones."""
+        """Return the scopes to request: the scopes of an earlier login and the new scopes."""
         earlier = None
         if self.scope:
             with suppress(StateError):
@@ -225,7 +228,10 @@ async def _log_out(logins: Logins, label: str, target: Target | None, server: st
 
 
 def _stored(logins: Logins, label: str) -> LoginRecord | None:
-    """Return a stored login, with its tokens if they can be read. A damaged login is None."""
+    """Return a stored login, with its tokens if they can be read.
+
+    Return None if no login is stored or the stored login is damaged.
+    """
     record = None
     with suppress(StateError):
         record = logins.find(label)

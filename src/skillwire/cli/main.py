@@ -1,4 +1,7 @@
-"""The table of commands, and how a command line is run. A command is imported only when it is called."""
+"""The table of commands, and the code that runs a command line.
+
+A command is imported only when it is called.
+"""
 
 import os
 import re
@@ -41,16 +44,16 @@ if TYPE_CHECKING:
 
 
 COMMAND = "stdio:"
-"""Prefix of an argument that holds the command line of a server."""
+"""Prefix of an argument that contains a server's command line."""
 EXIT_PROBLEMS = 1
 EXIT_USAGE = 2
 INTERRUPTED = 130
 
-# A value of `--http`. Any other word after it is a separate argument, such as a folder.
+# Matches a value of `--http`. Any other word after the option is a separate argument, such as a folder.
 _ADDRESS = re.compile(r"(?:(?:\[[^\]]*\]|[^\s/\\:\[\]]*):)?[0-9]+", re.ASCII)
 _HOST = re.compile(r"localhost|[0-9]+(?:\.[0-9]*)+|\[[0-9A-Fa-f:.]*\]|[0-9A-Fa-f]*::[0-9A-Fa-f:]*", re.ASCII)
 _AREA = "area_"
-"""Prefix of the parameters that hold the options of areas."""
+"""Prefix of the parameters that contain the options of areas."""
 _NUMBERS = {int: "a whole number", float: "a number"}
 _HELP, _VERSION = ("--help", "-h"), ("--version",)
 
@@ -114,10 +117,10 @@ COMMANDS = {
         takes_command=True,
         command_option="--from",
     ),
-    "cache": Command("skillwire.cli.cache:cache", "List or delete the cached files of servers."),
+    "cache": Command("skillwire.cli.cache:cache", "List or delete files cached from MCP servers."),
     "sources": Command("skillwire.cli.sources:sources", "List, add, remove or fetch configured sources."),
     "publish": Command(
-        "skillwire.cli.publish:publish", "Write skills as a web site that others install from."
+        "skillwire.cli.publish:publish", "Write a website from which others install your skills."
     ),
     "visibility": Command(
         "skillwire.cli.visibility:visibility", "Show or set whether models and people can use a skill."
@@ -127,12 +130,15 @@ COMMANDS = {
 
 
 def all_commands() -> dict[str, Command]:
-    """Return every command by name: core commands first, then those of areas."""
+    """Return every command by name: core commands first, then the commands of areas."""
     return {**COMMANDS, **area_commands()}
 
 
 def command_function(name: str) -> Callable[..., object]:
-    """Return the function of a command, with its own options and those that areas add."""
+    """Return the function of a command.
+
+    It accepts the command's own options and the options that areas add.
+    """
     return with_area_options(_function_of(all_commands()[name]), area_options(name))
 
 
@@ -156,7 +162,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def with_http(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with a value for every `--http` that has none, because the parser requires one.
+    """Add the default value to every `--http` without a value, because the parser requires one.
 
     Raises `UsageError` for a host without a port.
     """
@@ -173,9 +179,9 @@ def with_http(arguments: Sequence[str]) -> list[str]:
 
 
 def _is_address(word: str | None) -> bool:
-    """Whether the word after `--http` is its value.
+    """Return whether the word after `--http` is the option's value.
 
-    An empty word counts as one and is rejected later. Raises `UsageError` for a host without a port.
+    An empty word counts as the value, which is rejected later. Raises `UsageError` for a host without a port.
     """
     if word is None or os.path.exists(word):  # noqa: PTH110 - `Path` raises
         return word is not None and _ADDRESS.fullmatch(word) is not None
@@ -186,7 +192,7 @@ def _is_address(word: str | None) -> bool:
 
 
 def with_command(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with the words after `--` joined to one, because the parser drops the `--`."""
+    """Join the words after `--` into one argument, because the parser drops the `--`."""
     _, command = _called(arguments)
     if command is None or not command.takes_command or "--" not in arguments:
         return list(arguments)
@@ -222,7 +228,7 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
 
 
 def _parser_message(error: CycloptsError) -> str:
-    """Return what is wrong with the arguments, in our words instead of the parser's."""
+    """Return a message about wrong arguments in Skillwire's words instead of the parser's."""
     match error:
         case ConsumeMultipleError():
             pass
@@ -243,7 +249,7 @@ def _parser_message(error: CycloptsError) -> str:
 def _called(arguments: Sequence[str]) -> tuple[str | None, Command | None]:
     """Return the name of the called command, and the command if it exists.
 
-    Areas are loaded only for a name that is not a core command.
+    Areas are loaded only if the name is not a core command.
     """
     name = next((argument for argument in arguments if not argument.startswith("-")), None)
     if name is None or name in COMMANDS:
@@ -274,8 +280,8 @@ def _run(arguments: Sequence[str]) -> int:
 def with_area_options(function: Callable[..., object], options: Mapping[str, type]) -> Callable[..., object]:
     """Return a core command that also accepts the options of areas.
 
-    The command gets them as its argument `areas`, a mapping by the name of the area. An area is in it only if
-    at least one of its options was given.
+    The command receives these options as its argument `areas`, a mapping by area name. The mapping contains
+    an area only if at least one of its options was given.
     """
     if not options:
         return function
@@ -306,7 +312,7 @@ def _asks_for_help(arguments: Sequence[str]) -> bool:
 def _parsed(
     arguments: Sequence[str], commands: Mapping[str, Command], function: Callable[..., object] | None = None
 ) -> int:
-    """Run one command if its `function` is given, else print the list of `commands`. Return the exit code."""
+    """Run `function` if it is given, else print the list of `commands`. Return the exit code."""
     app = App(
         name="skillwire",
         help="Serve Agent Skills to any MCP client, and use other servers' skills safely.",
@@ -332,7 +338,10 @@ def _function_of(command: Command) -> Callable[..., object]:
 
 
 def _loaded(module: str) -> ModuleType:
-    """Return a command's module. Importing it is most of the start-up time, so garbage collection pauses."""
+    """Import a command's module.
+
+    Garbage collection is paused, because the import takes most of the startup time.
+    """
     if module in sys.modules:
         return sys.modules[module]
     with gc_paused():
@@ -354,7 +363,7 @@ def _help_hint(arguments: Sequence[str]) -> str:
 
 
 def _usage(name: str, function: Callable[..., object]) -> str:
-    """Return the first line of a command's help, which names its arguments and required options."""
+    """Return the usage line of a command's help, which names its arguments and required options."""
     required: list[str] = []
     arguments: list[str] = []
     optional = False

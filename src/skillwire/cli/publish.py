@@ -1,4 +1,4 @@
-"""`skillwire publish`: write a folder for a web server, from which others install skills."""
+"""`skillwire publish`: write a website from which others install skills."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +22,7 @@ from skillwire.library.library import Library
 from skillwire.protocol.discovery import INDEX_FILE, WELL_KNOWN_FOLDER, Artifact
 from skillwire.safe_text import quoted
 from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import AsJson, FollowLinks
+from skillwire.terminal.options import FollowLinks, json_of
 from skillwire.terminal.output import print_error, print_json, print_problems, stderr_console
 
 
@@ -36,18 +36,20 @@ def publish(
     out: Annotated[
         Path, Parameter(metavar="FOLDER", help="Folder that your web server serves as the root of the site.")
     ],
-    json: AsJson = False,
+    json: Annotated[
+        bool, json_of("{folder, skills: [{name, type, url, digest}], written, removed, left_out, problems}")
+    ] = False,
     follow_links: FollowLinks = False,
 ) -> int:
-    """Write a web site with the skills below `/.well-known/agent-skills/`.
+    """Write a website that publishes the skills below `/.well-known/agent-skills/`.
 
-    Writes an index, a download for each skill (its `SKILL.md`, or a `.tar.gz` if it has more files), and
-    every file on its own. Publishing again updates changed files and removes those of deleted skills. Files
-    that this command did not write are never touched. The index is replaced last, so the site is always
-    consistent.
+    Writes an index, a download for each skill, and each file separately. The download is the `SKILL.md`, or a
+    `.tar.gz` if the skill has more files. If you publish again, changed files are updated, and the files of
+    deleted skills are removed. Files that this command did not write are never touched. The index is replaced
+    after the downloads are written, so it never names a missing download.
 
-    A skill that cannot be published is reported, and the others are published. If a source cannot be read,
-    or no skill can be published, nothing is written.
+    A skill that cannot be published is reported. The other skills are still published. If a source cannot be
+    read or no skill can be published, nothing is written.
 
     Exit code 1: a skill or source could not be published.
 
@@ -68,7 +70,7 @@ def publish(
     print_problems(stderr_console(), errors)
     for each in left_out:
         print_error(f"{quoted(each.path)} is not published: {each.message}", hint=each.hint)
-    where = "serve this folder at the root of your web site"
+    where = "serve this folder at the root of your website"
     removed = f", {pluralize(len(site.removed), 'old file')} removed" if site.removed else ""
     stderr_console().print(
         f"{pluralize(len(artifacts), 'skill')} published to {quoted(str(out))}{removed}; {where}"
@@ -77,7 +79,7 @@ def publish(
 
 
 def _matters(problem: Problem) -> bool:
-    """Whether the site would be incomplete or outdated because of this problem."""
+    """Return whether this problem would make the site incomplete or outdated."""
     incomplete = {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
     return problem.severity is Severity.ERROR or problem.rule in incomplete
 
@@ -97,7 +99,7 @@ def _require_complete(errors: list[Problem], choice: PublishableSkills) -> None:
 async def _write(
     library: Library, choice: PublishableSkills, site: SiteFolder
 ) -> tuple[list[Artifact], list[SkippedSkill]]:
-    """Write the downloads, then the index, and then remove files that the index no longer names."""
+    """Write the downloads, then the index. Then remove the files that the index no longer names."""
     try:
         artifacts, left_out = await _write_skills(library, choice, site)
         site.write(INDEX_FILE, render_site_index(artifacts))

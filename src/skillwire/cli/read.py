@@ -1,4 +1,4 @@
-"""`skillwire read`: print one file of a skill, as a client would get it."""
+"""`skillwire read`: print one file of a skill, after checking its digest."""
 
 import shlex
 from typing import Annotated
@@ -13,18 +13,20 @@ from skillwire.errors import NotServedError
 from skillwire.features.content import with_meta
 from skillwire.protocol.translate import contents
 from skillwire.safe_text import quoted
-from skillwire.terminal.options import FollowLinks, FromAnywhere, SkillArgument
+from skillwire.terminal.options import FollowLinks, FromAnywhere, SkillArgument, json_of
 from skillwire.terminal.output import print_content, print_error, print_json
 
 
 def read(
     skill: SkillArgument,
-    path: Annotated[str, Parameter(name="PATH", show_default=True, help="A file of the skill.")] = SKILL_FILE,
+    path: Annotated[
+        str | None, Parameter(name="PATH", help=f"A file of the skill. Default: `{SKILL_FILE}`.")
+    ] = None,
     /,
     *,
     sources: FromAnywhere = None,
     follow_links: FollowLinks = False,
-    json: Annotated[bool, Parameter(help="Print the result of `resources/read` as JSON.")] = False,
+    json: Annotated[bool, json_of("{contents: [{uri, mimeType, text?, blob?, _meta?}], _meta?}")] = False,
     raw: Annotated[bool, Parameter(help="Print the bytes unchanged, even binary ones.")] = False,
     allow: Allow = None,
     token_env: TokenEnv = None,
@@ -38,6 +40,7 @@ def read(
     ```
     skillwire read ./skills/refunds
     skillwire read refunds references/policy.md --from ./skills
+    skillwire read refunds/references/policy.md --from ./skills
     skillwire read refunds assets/logo.png --from ./skills --raw > logo.png
     skillwire read github:review
     ```
@@ -46,14 +49,22 @@ def read(
     if not isinstance(found, FoundSkill):
         from skillwire.cli.remote import read_remote  # noqa: PLC0415 - it loads the SDK
 
-        return read_remote(skill, path, resolve_targets(found, allow, token_env), as_json=json, raw=raw)
-    uri = found.entry.uri_of(path.replace("\\", "/"))
+        targets = resolve_targets(found, allow, token_env)
+        return read_remote(skill, path or "", targets, as_json=json, raw=raw)
+    path = (found.path or SKILL_FILE) if path is None else path.replace("\\", "/")
+    uri = found.entry.uri_of(path)
     try:
         reading = anyio.run(found.library.read, uri)
-    except NotServedError:
+    except NotServedError as error:
+        if path == SKILL_FILE:  # a template has no skill with these values
+            print_error(str(error))
+            return 1
         where = "".join(f" --from {shlex.quote(source)}" for source in sources or [])
-        hint = f"`skillwire show {shlex.quote(skill)}{where}` lists its files"
-        print_error(f"{quoted(skill)} has no file {quoted(path)}", hint=hint)
+        named = skill if found.path == "" else found.entry.uri
+        hint = f"`skillwire show {shlex.quote(named)}{where}` lists its files"
+        is_folder = path.strip("/") in found.entry.directories
+        of = quoted(found.entry.name if found.path else skill)
+        print_error(f"{of} has no file {quoted(path)}{': it is a folder' if is_folder else ''}", hint=hint)
         return 1
     if json:
         block = contents(uri, reading.served.file.mime_type, reading.content)

@@ -1,4 +1,4 @@
-"""List, show, read and probe skills of servers. Loads the MCP SDK."""
+"""List, show and read skills on servers, and probe servers. Importing this module loads the MCP SDK."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,25 +13,34 @@ from skillwire.cli.server_table import Probe
 from skillwire.cli.state import open_existing_state
 from skillwire.core.json_text import json_bytes
 from skillwire.core.mime import is_text, mime_type
+from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json
-from skillwire.errors import SkillwireError, UsageError
+from skillwire.errors import HostError, SkillwireError, UsageError
 from skillwire.host.approvals.questions import Inspection
 from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import Listing
 from skillwire.host.host import Host
 from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri
-from skillwire.host.registry import NoLabelError, Registry
+from skillwire.host.hosted_template import HostedTemplate
+from skillwire.host.registry import HostTemplateNameError, NoLabelError, Registry
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.host.store.state import State
 from skillwire.library.names import AmbiguousNameError, UnknownNameError
+from skillwire.protocol.claims import DeliveryClaim, Dialect, Integrity
 from skillwire.protocol.messages import SERVER_META
-from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.protocol.translate import contents
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 from skillwire.terminal.messages import NoSuchSkillError, pluralize
-from skillwire.terminal.output import print_content, print_json, print_line, stderr_console, stdout_console
+from skillwire.terminal.output import (
+    print_content,
+    print_error,
+    print_json,
+    print_line,
+    stderr_console,
+    stdout_console,
+)
 
 _SHOWN_DIGEST = 19
 _INTEGRITY = {
@@ -45,6 +54,8 @@ APPROVAL = {
     ApprovalStatus.CHANGED: "none: it has changed since you approved it",
     ApprovalStatus.REVOKED: "revoked",
 }
+_LISTED_AS = {"skill-md": "?", "archive": "archive", "dynamic": "live"}
+"""The text in the column `files` for a skill whose files are not listed, by delivery."""
 _AT_ONCE = 8
 _TIMEOUT = 60.0
 """Seconds to wait for one server's list."""
@@ -52,39 +63,85 @@ _TIMEOUT = 60.0
 
 @asynccontextmanager
 async def open_host(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
-    """Yield a host for these servers. It accepts earlier drafts, because commands show the dialect."""
+    """Yield a host for these servers, which also accepts earlier drafts of the extension."""
     async with Host(targets, state=state, drafts=True) as host:
         yield host
 
 
+class RemoteTemplateError(NoSuchSkillError):
+    """The argument names a template on a server. A template stands for many skills."""
+
+    def __init__(self, template: HostedTemplate, message: str) -> None:
+        self.template = template
+        what, _, hint = message.partition("; ")
+        super().__init__(
+            what, hint=f"{hint}; {quoted(f'skillwire show {template.handle}', None)} shows values"
+        )
+
+
 async def find(host: Host, skill: str) -> HostedSkill:
-    """Return the skill that `skill` names, and print the servers' problems. Raises `SkillwireError`."""
+    """Return the skill that `skill` names. Print the problems with the servers. Raises `SkillwireError`."""
+    found, path = await find_file(host, skill)
+    if path:
+        raise NoSuchSkillError(
+            f"{quoted(skill)} is a file of a skill", hint=f"name the skill, {found.quoted}"
+        )
+    return found
+
+
+async def find_file(host: Host, skill: str) -> tuple[HostedSkill, str]:
+    """Return the skill that `skill` names, and the path of the named file, or an empty path.
+
+    Prints the problems with the servers. Raises `SkillwireError`.
+    """
     await host.discover()
     print_host_problems(host.registry.problems)
     try:
-        return await host.find(_with_label(host, skill))
+        return await _find_named(host, _with_label(host, skill))
     except AmbiguousNameError as error:
         hint = f"choose one of {', '.join(quoted(handle) for handle in error.handles)}"
         raise UsageError(f"{quoted(skill)} is the name of several skills", hint=hint) from error
     except NoLabelError as error:
         raise UsageError(str(error)) from error
+    except HostTemplateNameError as error:
+        raise RemoteTemplateError(error.template, str(error)) from error
     except UnknownNameError as error:
         labels = ", ".join(quoted(label) for label in host.labels)
         if login := next((each for each in host.registry.problems if each.rule is Rule.LOGIN_REQUIRED), None):
             message = f"cannot look for {quoted(skill)}: {quoted(login.label)} {login.message}"
             raise NoSuchSkillError(message) from error
-        hint = "`skillwire list SERVER` lists the skills of a server"
+        hint = error.hint or error.suggestion or "`skillwire list SERVER` lists the skills of a server"
         raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
 
 
+async def find_unpacked(host: Host, skill: str) -> HostedSkill:
+    """Return the skill that `skill` names, with its files. If they are in an archive, fetch the archive."""
+    return await host.with_files(await find(host, skill))
+
+
 def print_host_problems(problems: Sequence[Problem]) -> None:
-    """Print the problems of servers, one per line."""
+    """Print the problems with servers, one per line."""
     for problem in problems:
         stderr_console().print(escape_invisible(str(problem)), style="yellow")
 
 
+async def _find_named(host: Host, name: str) -> tuple[HostedSkill, str]:
+    """Return the skill and the path that a name refers to.
+
+    If the user named only one server, a template's skill is also found without a label.
+    """
+    try:
+        return await host.find_file(name)
+    except HostTemplateNameError:
+        raise
+    except UnknownNameError:
+        if len(host.labels) != 1 or name.startswith(f"{host.labels[0]}:"):
+            raise
+        return await host.find_file(f"{host.labels[0]}:{name}")
+
+
 def _with_label(host: Host, skill: str) -> str:
-    """Return a bare URI with the label of the server in front, if there is only one server."""
+    """Return a URI without a label as `LABEL:URI` if there is only one server, else `skill` unchanged."""
     label, _, rest = skill.partition(":")
     is_bare_uri = rest.startswith("//") or (label not in host.labels and "://" in rest)
     return f"{host.labels[0]}:{skill}" if is_bare_uri and len(host.labels) == 1 else skill
@@ -93,13 +150,13 @@ def _with_label(host: Host, skill: str) -> str:
 def list_servers(targets: Sequence[Target], rows: list[dict[str, object]] | None = None) -> int:
     """Print the skills that servers list, and return the exit code.
 
-    If `rows` is not None, prints JSON: these rows first, then those of the servers.
+    If `rows` is not None, prints JSON: first `rows`, then one row for each skill or template of a server.
     """
     registry = anyio.run(_discover, targets)
     if rows is not None:
-        print_json([*rows, *map(_row, registry.skills)])
-    elif registry.skills:
-        _print_skills(registry.skills)
+        print_json([*rows, *map(_row, registry.skills), *map(_template_row, registry.templates)])
+    elif registry.skills or registry.templates:
+        _print_skills(registry.skills, registry.templates)
     else:
         stderr_console().print(f"no skills on {', '.join(quoted(target.label) for target in targets)}")
     print_host_problems(registry.problems)
@@ -116,7 +173,7 @@ def _row(skill: HostedSkill) -> dict[str, object]:
     return {
         "name": skill.name,
         "description": skill.description,
-        "type": "dynamic" if skill.files is None else "skill-md",
+        "type": skill.delivery,
         "uri": escape_invisible(skill.uri),
         "origin": skill.label,
         "dialect": skill.claimed.dialect.value,
@@ -124,55 +181,80 @@ def _row(skill: HostedSkill) -> dict[str, object]:
     }
 
 
-def _print_skills(skills: Sequence[HostedSkill]) -> None:
+def _template_row(template: HostedTemplate) -> dict[str, object]:
+    """Return a template as JSON, with the keys of a skill and `parameters`. Requests no values."""
+    return {
+        "name": template.path,
+        "description": template.description,
+        "type": "template",
+        "uri": escape_invisible(template.uri),
+        "origin": template.label,
+        "dialect": _dialect(template),
+        "problems": [],
+        "parameters": {name: [*template.known_values(name)] for name in template.parameters},
+    }
+
+
+def _dialect(each: HostedSkill | HostedTemplate) -> str:
+    if isinstance(each, HostedSkill):
+        return each.claimed.dialect.value
+    return Dialect.FINAL.value if each.claim is None else each.claim.dialect.value
+
+
+def _print_skills(skills: Sequence[HostedSkill], templates: Sequence[HostedTemplate]) -> None:
     """Print skills with their labels: a table on a terminal, else one line per skill for `grep` and `cut`."""
-    console = stdout_console()
+    console, every = stdout_console(), (*skills, *templates)
     if not console.is_terminal:
-        for each in skills:
+        for each in every:
             print_line(f"{each.handle}\t{escape_invisible(each.uri)}\t{each.description}")
         return
-    drafts = any(each.claimed.dialect is not Dialect.FINAL for each in skills)
+    drafts = any(_dialect(each) != Dialect.FINAL.value for each in every)
     table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
     table.add_column("skill", style="cyan", no_wrap=True, overflow="ellipsis", max_width=40)
     table.add_column("files", justify="right")
     if drafts:
         table.add_column("dialect")
     table.add_column("description", overflow="ellipsis", no_wrap=True, ratio=1)
-    for each in skills:
-        files = "live" if each.files is None else str(len(each.files))
-        dialect = [each.claimed.dialect.value] if drafts else []
-        table.add_row(Text(each.handle), files, *dialect, Text(each.description))
+    for each in every:
+        dialect = [_dialect(each)] if drafts else []
+        table.add_row(Text(each.handle), _files(each), *dialect, Text(each.description))
     console.print(table, soft_wrap=False)
 
 
+def _files(each: HostedSkill | HostedTemplate) -> str:
+    if isinstance(each, HostedTemplate):
+        return "template"
+    return _LISTED_AS[each.delivery] if each.files is None else str(len(each.files))
+
+
 def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bool, raw: bool) -> int:
-    """Print a file of a skill of a server."""
-    path = path.replace("\\", "/")
-    found, content = anyio.run(_read, skill, path, targets)
+    """Print one file of a skill on a server. An empty `path` means the file that `skill` names."""
+    found, path, content = anyio.run(_read, skill, path.replace("\\", "/"), targets)
     kind = mime_type(path, text=is_text(content))
     if as_json:
         file = None if found.files is None else listed_file(found, path)
         uri = live_uri(found, path) if file is None else file.uri
         print_json({"contents": [contents(uri, kind, content)], "_meta": {SERVER_META: found.label}})
         return 0
-    # Also if stdout is a pipe: the person must know whose text they pass on (H20).
+    # Printed also if stdout is a pipe: users must know whose text they pass on (H20).
     stderr_console().print(
         f"from the server {quoted(found.label)}; no one vouches for this text:", style="yellow"
     )
     return print_content(content, escape_invisible(path), kind, raw=raw)
 
 
-async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[HostedSkill, bytes]:
+async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[HostedSkill, str, bytes]:
     async with open_host(targets) as host:
-        found = await find(host, skill)
+        found, named = await find_file(host, skill)
+        found, path = await host.with_files(found), path or named or SKILL_FILE
         if found.files is not None and listed_file(found, path) is None:
             hint = f"`skillwire show {found.handle}` lists its files"
             raise NoSuchSkillError(f"{found.quoted} has no file {quoted(path)}", hint=hint)
-        return found, await host.read(found, path)
+        return found, path, await host.read(found, path)
 
 
 def show_remote(skill: str, targets: Sequence[Target], *, as_json: bool) -> int:
-    """Print a skill of a server."""
+    """Print a skill on a server, and return the exit code."""
     anyio.run(_show, skill, targets, as_json)
     return 0
 
@@ -180,7 +262,15 @@ def show_remote(skill: str, targets: Sequence[Target], *, as_json: bool) -> int:
 async def _show(skill: str, targets: Sequence[Target], as_json: bool) -> None:  # noqa: FBT001 - `anyio.run` names nothing
     with open_existing_state() as state:
         async with open_host(targets, state) as host:
-            found = await find(host, skill)
+            try:
+                found = await find(host, skill)
+            except RemoteTemplateError as error:
+                await _show_template(host, error.template, as_json=as_json)
+                return
+            try:
+                found = await host.with_files(found)
+            except HostError as error:  # all else is shown
+                print_error(escape_invisible(str(error)))
             inspection = await host.inspect(found)
             declared = host.declared(found.label)
     target = next(each for each in targets if each.label == found.label)
@@ -188,6 +278,50 @@ async def _show(skill: str, targets: Sequence[Target], as_json: bool) -> None:  
         print_json(_as_json(found, declared))
     else:
         print_inspection(inspection, declared, target)
+
+
+async def _show_template(host: Host, template: HostedTemplate, *, as_json: bool) -> None:
+    """Print a template, with the values that its server suggests for each parameter."""
+    values = {name: await _suggested(host, template, name) for name in template.parameters}
+    declared = host.declared(template.label)
+    if as_json:
+        print_json(
+            {
+                "uriTemplate": template.uri,
+                "frontmatter": {"description": template.description},
+                "resources": "dynamic",
+                "parameters": values,
+                "origin": template.label,
+                "extension": declared,
+                "dialect": _dialect(template),
+                "problems": [],
+            }
+        )
+        return
+    console = stdout_console()
+    console.print(Text(template.handle, style="bold cyan"))
+    console.print(Text(template.description))
+    console.print()
+    lines = [
+        ("uri", template.uri),
+        ("server", template.label),
+        ("extension", extension_text(declared)),
+        ("dialect", _dialect(template)),
+        ("approval", "none: each of its skills needs its own"),
+        *((f"{{{name}}}", ", ".join(suggested) or "any value") for name, suggested in values.items()),
+    ]
+    for label, value in lines:
+        console.print(
+            Text.assemble((f"{escape_invisible(label, 100)}: ", "bold"), escape_invisible(value, 20_000))
+        )
+
+
+async def _suggested(host: Host, template: HostedTemplate, parameter: str) -> list[str]:
+    try:
+        return await host.complete(template, parameter)
+    except SkillwireError as error:
+        stderr_console().print(escape_invisible(str(error)), style="yellow")
+        return []
 
 
 def _as_json(found: HostedSkill, declared: Mapping[str, Any] | None) -> dict[str, object]:
@@ -203,7 +337,8 @@ def _as_json(found: HostedSkill, declared: Mapping[str, Any] | None) -> dict[str
 
 def _entry(skill: HostedSkill) -> dict[str, object]:
     files = [{"uri": file.uri, "digest": file.digest.text, "size": file.size} for file in skill.files or ()]
-    resources: object = "dynamic" if skill.files is None else files
+    unlisted = "dynamic" if skill.delivery == "dynamic" else None
+    resources: object = unlisted if skill.files is None else files
     return {"uri": skill.uri, "frontmatter": dict(skill.frontmatter), "resources": resources}
 
 
@@ -213,12 +348,14 @@ def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None,
     console.print(Text(found.handle, style="bold cyan"))
     console.print(Text(found.description))
     console.print()
+    archive = [] if found.archive is None else [("archive", _describe_archive(found.archive))]
     lines = [
         ("uri", found.uri),
-        ("server", f"{found.label}, {target.spelled}"),
+        ("server", f"{found.label}, {target.as_written}"),
         ("extension", extension_text(declared)),
         ("dialect", found.claimed.dialect.value),
         ("integrity", _INTEGRITY[found.claimed.integrity]),
+        *archive,
         ("approval", APPROVAL[found.approval_status]),
         *_fields(found),
     ]
@@ -230,8 +367,12 @@ def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None,
     print_files(inspection)
 
 
+def _describe_archive(archive: DeliveryClaim) -> str:
+    return archive.uri if archive.digest is None else f"{archive.uri}, {archive.digest.text}"
+
+
 def extension_text(declared: Mapping[str, Any] | None) -> str:
-    """Return in words what a server declares about the extension."""
+    """Return the words for what a server declares about the Skills extension."""
     if declared is None:
         return "not declared"
     return "declared, with directoryRead" if declared.get("directoryRead") is True else "declared"
@@ -241,7 +382,7 @@ def print_files(inspection: Inspection) -> None:
     """Print each file with its size and the beginning of its digest."""
     console = stdout_console()
     if inspection.files is None:
-        console.print("files: not listed; they are generated when they are read")
+        console.print(f"files: {_describe_unlisted(inspection.skill)}")
         return
     total = "" if inspection.size is None else f", {inspection.size:,} bytes"
     console.print(Text(f"{pluralize(len(inspection.files), 'file')}{total}", style="bold"))
@@ -251,6 +392,17 @@ def print_files(inspection: Inspection) -> None:
         console.print(
             Text(f"  {size:>{width}}  {file.digest[:_SHOWN_DIGEST]}…  {quote_if_needed(file.path)}")
         )
+
+
+def _describe_unlisted(skill: HostedSkill) -> str:
+    """Return why the files of a skill are not listed."""
+    if skill.is_packed:
+        return "in an archive that cannot be used"
+    if any(each.form is not None for each in skill.deliveries):
+        return "in an archive without a digest, so they can differ on each read"
+    if skill.deliveries:
+        return f"not listed; its server uses `{skill.claimed.dialect}`, which lists only the `SKILL.md`"
+    return "not listed; they are generated when they are read"
 
 
 def _fields(skill: HostedSkill) -> list[tuple[str, str]]:
@@ -263,7 +415,7 @@ def _plain(value: Json) -> str:
 
 
 def probe_all(targets: Sequence[Target]) -> dict[str, Probe]:
-    """Return the answers of servers by label. Probes several at once."""
+    """Probe servers concurrently, and return the results by label."""
     return anyio.run(_probe_all, targets)
 
 
@@ -294,7 +446,7 @@ async def _probe(target: Target) -> Probe:
 
 def _probe_result(link: ServerLink, listing: Listing) -> Probe:
     found = len(listing.findings.kept) + listing.findings.more
-    if link.declared is None and not listing.skills:
+    if link.declared is None and not listing.skills and not listing.templates.claims:
         return Probe()
     dialect = "" if listing.dialect is None else listing.dialect.value
     return Probe(link.declared, dialect, len(listing.skills), found)

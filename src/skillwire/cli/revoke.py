@@ -18,7 +18,7 @@ def revoke(
 ) -> int:
     """Revoke the approval of a skill.
 
-    Applies to every program that uses the same state, as soon as it reads the approvals again.
+    Other programs that use the same state notice the change when they next read the approvals.
 
     For example:
 
@@ -52,7 +52,7 @@ def _is_active(approval: Approval) -> bool:
 
 
 def _names(approval: Approval) -> set[str]:
-    """Return every name by which a person can refer to this skill."""
+    """Return every name by which users can refer to the approved skill."""
     root = approval.uri.removesuffix(f"/{SKILL_FILE}")
     path = unquote(root.partition("://")[2])
     bare = {approval.uri, root, path, path.rpartition("/")[2]}

@@ -19,8 +19,9 @@ from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_c
 from skillwire.config.source_config import LibraryOptions
 from skillwire.errors import UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
-from skillwire.features.prompts import PromptContent
+from skillwire.features.prompt_messages import PromptContent, PromptScope
 from skillwire.features.tools import SkillTools
+from skillwire.features.whole_prompts import DEFAULT_PROMPT_TOKENS
 from skillwire.protocol.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 from skillwire.safe_text import escape_invisible
 from skillwire.server.serve_options import Channel, ServeOptions
@@ -43,7 +44,7 @@ def serve(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="Folder, archive, repository, web site or server with skills. Default: `SKILLS_DIR`.",
+            help="Folder, archive, repository, website or server with skills. Default: `SKILLS_DIR`.",
         ),
     ] = None,
     /,
@@ -51,10 +52,10 @@ def serve(
     http: Http = None,
     static: Annotated[
         bool,
-        Parameter(help="Fix the list of skills at start. Changed contents of their files are still served."),
+        Parameter(help="Do not change the list of skills after startup. Changed files are still served."),
     ] = False,
     prefix: Annotated[
-        str | None, Parameter(metavar="PATH", help="Put the skills of these sources below this URI path.")
+        str | None, Parameter(metavar="PATH", help="Add this path before the URI paths of these skills.")
     ] = None,
     follow_links: Annotated[
         bool, Parameter(help="Follow symbolic links that lead outside the folders.")
@@ -71,18 +72,42 @@ def serve(
         Parameter(
             metavar="WHEN",
             show_default="always",
-            help="Which clients get the tools that load skills. With `auto`, those without the extension.",
+            help="Which clients get the tools that load skills. `auto`: clients without the extension.",
         ),
     ] = None,
     prompt_content: PromptContents = "resource",
+    prompts: Annotated[
+        Literal["document", "whole"],
+        Parameter(
+            metavar="SCOPE",
+            show_default=True,
+            help="What a prompt contains: the `SKILL.md`, or the whole skill for clients with prompts only.",
+        ),
+    ] = "document",
+    prompt_tokens: Annotated[
+        int | None,
+        Parameter(
+            metavar="N",
+            show_default=f"{DEFAULT_PROMPT_TOKENS}",
+            help="Maximum tokens of a prompt with a whole skill. Of a larger skill, it is the `SKILL.md`.",
+        ),
+    ] = None,
     no_drafts: Annotated[
         bool, Parameter(help="Do not serve the index and manifests of earlier drafts of the extension.")
     ] = False,
     archives: Annotated[bool, Parameter(help="Also offer every skill as one archive.")] = False,
     list_nonconforming: ListNonconforming = False,
     legacy_uris: Annotated[
-        bool, Parameter(help="Also accept URIs in use before the extension: `skill://NAME`.")
+        bool, Parameter(help="Also accept `skill://NAME`, the form of URIs before the extension.")
     ] = False,
+    scheme: Annotated[
+        str | None,
+        Parameter(metavar="NAME", show_default="skill", help="Scheme of all skill URIs, such as `github`."),
+    ] = None,
+    authority: Annotated[
+        str | None,
+        Parameter(metavar="PATH", help="What follows that scheme, before the skill: `OWNER/REPO`."),
+    ] = None,
     config: Annotated[
         Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
     ] = None,
@@ -92,7 +117,7 @@ def serve(
         Parameter(help="Let the pages and their tools change the configuration file and what is served."),
     ] = False,
     no_cache: Annotated[
-        bool, Parameter(help="Do not cache responses. Every request goes through the MCP SDK.")
+        bool, Parameter(help="Do not cache responses. The MCP SDK answers every request.")
     ] = False,
     token_env: ClientTokenEnv = None,
     allow_public: AllowPublic = False,
@@ -101,12 +126,12 @@ def serve(
     no_well_known: NoWellKnown = False,
     areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),
 ) -> int:
-    """Serve skills to MCP clients, over stdio or HTTP, and notify them of changes.
+    """Serve skills to MCP clients over stdio or HTTP, and notify clients of changes.
 
-    Serves the given sources together with those that you added with `skillwire sources`.
+    Serves the given sources, and the sources that you added with `skillwire sources`.
 
-    Without `--http`, the server uses stdin and stdout: add this command to your client's configuration.
-    It stops when the client closes stdin.
+    Without `--http`, the server uses stdin and stdout. Add this command to your client's configuration, so
+    that the client starts the server. The server stops when the client closes stdin.
 
     For example:
 
@@ -135,10 +160,14 @@ def serve(
         max_file_bytes_from(os.environ),
         skill_tools=SkillTools(choices.tools),
         prompt_content=PromptContent(prompt_content),
+        prompt_scope=PromptScope(prompts),
+        prompt_tokens=_prompt_tokens(prompts, prompt_tokens),
         drafts=not no_drafts,
         archives=archives,
         list_nonconforming=list_nonconforming,
         legacy_uris=legacy_uris,
+        scheme=scheme,
+        authority=authority,
         additions=gateway.additions,
     )
     reachable = HttpOptions(http, token_env, allow_public, allow_host, allow_origin)
@@ -157,8 +186,19 @@ def serve(
     return 0
 
 
+def _prompt_tokens(prompts: str, tokens: int | None) -> int:
+    """Return the size limit of a prompt. Raises `UsageError`."""
+    if tokens is None:
+        return DEFAULT_PROMPT_TOKENS
+    if prompts != "whole":
+        raise UsageError("`--prompt-tokens` has no effect", hint="add `--prompts whole`, or remove it")
+    if tokens < 0:
+        raise UsageError(f"`--prompt-tokens` is {tokens}, which is negative", hint="use a number from 0 on")
+    return tokens
+
+
 def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str | None) -> ServeChoices:
-    """Return the settings from options and environment. Prints which variables changed something."""
+    """Return the settings from options and environment. Prints each variable that changed a setting."""
     choices = serve_choices(os.environ, static=static, catalog=catalog, tools=tools, http=http)
     for line in choices.messages:
         print_notice(line)

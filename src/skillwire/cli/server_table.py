@@ -1,4 +1,4 @@
-"""Print servers, grouped by the file that names them, as a table, as lines or as JSON."""
+"""Print servers as a table, as lines or as JSON, grouped by the file that names them."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ class Probe:
     """The result of probing a server."""
 
     extension: Mapping[str, Any] | None = None
-    """What the server declares for the extension; None if it does not declare it."""
+    """What the server declares about the Skills extension; None if it does not declare the extension."""
     dialect: str = ""
     skills: int = 0
     findings: int = 0
     error: str = ""
-    """Why the server did not answer; empty if it did."""
+    """Why the server did not answer; empty if it answered."""
 
     @property
     def directory_read(self) -> bool:
@@ -60,7 +60,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """One server, as it is printed."""
+    """One server in the printed list."""
 
     label: str
     client: str
@@ -73,12 +73,12 @@ class ServerRow:
     note: str = ""
     probe: Probe | None = None
     login: str = ""
-    """`logged in`, `login needed` or empty, as far as the stored logins tell."""
+    """`logged in`, `login needed` or empty, according to the stored logins."""
 
     @classmethod
     def of(cls, server: KnownServer) -> "ServerRow":
         target, name = server.target, server.declared.name
-        address = server.declared.spelled if target is None else target.spelled
+        address = server.declared.as_written if target is None else target.as_written
         transport = "" if target is None else ("stdio" if target.url is None else "http")
         note = ""
         if server.taken_by:
@@ -89,7 +89,7 @@ class ServerRow:
             server.label,
             server.client.name,
             server.client.title,
-            escape_invisible(str(server.place.path)),
+            escape_invisible(str(server.file.path)),
             transport,
             escape_invisible(address),
             escape_invisible(server.state),
@@ -99,15 +99,15 @@ class ServerRow:
 
     @classmethod
     def typed(cls, target: Target) -> "ServerRow":
-        """Return the row of a server that was given by URL or command."""
+        """Return the row for a server that the user named by URL or command."""
         transport = "stdio" if target.url is None else "http"
         return cls(
-            target.label, "", "the command line", "", transport, escape_invisible(target.spelled), "ready"
+            target.label, "", "the command line", "", transport, escape_invisible(target.as_written), "ready"
         )
 
     @classmethod
     def of_login(cls, record: LoginRecord) -> "ServerRow":
-        """Return the row of a login for a server that no file names."""
+        """Return the row for a stored login whose server is not in any file."""
         login = _login_state(record)
         return cls(
             record.label,
@@ -121,9 +121,11 @@ class ServerRow:
         )
 
     def asked(self, probe: Probe) -> "ServerRow":
+        """Return the row with the result of a probe."""
         return replace(self, probe=probe)
 
     def was_probed(self, probes: Container[str]) -> bool:
+        """Return whether the server is one of the probed servers."""
         return self.state in {"ready", "asks first"} and self.label in probes
 
     @property
@@ -147,7 +149,7 @@ class ServerRow:
 
 
 def with_logins(rows: Sequence[ServerRow], servers: Sequence[KnownServer], logins: Logins) -> list[ServerRow]:
-    """Return the rows of these servers with their login states, and a row for each other stored login.
+    """Return the rows with login states, and a row for each stored login whose server is not in `servers`.
 
     Contacts no server and reads no keyring.
     """
@@ -163,6 +165,7 @@ def with_logins(rows: Sequence[ServerRow], servers: Sequence[KnownServer], login
 
 
 def _login(target: Target, logins: Logins) -> str:
+    """Return the login state of a server, or an empty string if there is no login."""
     if target.url is None or target.has_token:
         return ""
     try:
@@ -183,12 +186,12 @@ def print_servers(
     *,
     as_json: bool,
 ) -> int:
-    """Print each server. Return 1 if a probed server did not answer or a file cannot be read."""
+    """Print each server. Return exit code 1 if a probed server did not answer or a file cannot be read."""
     if as_json:
         files = [
             {
                 "client": each.client.name,
-                "file": escape_invisible(str(each.place.path)),
+                "file": escape_invisible(str(each.file.path)),
                 "reason": escape_invisible(each.reason),
             }
             for each in unreadable
@@ -208,7 +211,7 @@ def print_servers(
             "`skillwire servers --forget LABEL` deletes it"
         )
     for each in unreadable:
-        print_error(f"cannot read {quoted(str(each.place.path), None)}: {escape_invisible(each.reason, 300)}")
+        print_error(f"cannot read {quoted(str(each.file.path), None)}: {escape_invisible(each.reason, 300)}")
     failed = any(row.probe is not None and row.probe.error for row in rows)
     return 1 if failed or unreadable else 0
 
@@ -233,5 +236,6 @@ def _print_rows(rows: Sequence[ServerRow]) -> None:
 
 
 def _short(file: str) -> str:
+    """Return a path with `~` for the home directory."""
     home = f"{Path.home()}/"
     return f"~/{file.removeprefix(home)}" if file.startswith(home) else file

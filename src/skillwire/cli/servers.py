@@ -16,7 +16,7 @@ from skillwire.errors import UsageError
 from skillwire.host.login.tokens import with_login
 from skillwire.host.store.logins import Logins
 from skillwire.safe_text import quoted
-from skillwire.terminal.options import AsJson
+from skillwire.terminal.options import json_of
 from skillwire.terminal.output import stderr_console
 
 
@@ -38,14 +38,20 @@ def servers(
     ] = None,
     allow: Allow = None,
     token_env: TokenEnv = None,
-    json: AsJson = False,
+    json: Annotated[
+        bool,
+        json_of(
+            "{servers: [{label, client, file, transport, address, state, asks_first, login,"
+            " probe}], unreadable: [{client, file, reason}], remembered}"
+        ),
+    ] = False,
 ) -> int:
     """List the MCP servers that are configured on this machine, and your logins.
 
     Reads the files of Claude Code, Claude Desktop, VS Code, Cursor, Codex, Gemini CLI and Goose, and
-    `.mcp.json`. Never writes them. With `--probe`, or with named servers, connects to them and shows what
-    they offer. Otherwise no server is started or contacted. After you remove a server from its file, use
-    `--forget` to delete what is stored about it.
+    `.mcp.json`. Never changes these files. With `--probe`, or if you name servers, connects to the servers
+    and shows how many skills they offer. Otherwise, no server is started or contacted. After you remove a
+    server from its file, use `--forget` to delete everything stored about it.
 
     Exit code 1: a server did not answer, or a file cannot be read.
 
@@ -71,6 +77,7 @@ def servers(
 
 
 def _forget(labels: Sequence[str]) -> int:
+    """Delete everything stored about the servers. Raises `UsageError` for an unknown label."""
     with open_existing_state() as state:
         known = set[str]() if state is None else set(state.labels())
         if unknown := next((label for label in labels if label not in known), None):
@@ -87,7 +94,7 @@ def _forget(labels: Sequence[str]) -> int:
 
 
 def _remembered(known: KnownServers) -> list[str]:
-    """Return the labels with stored data that are no longer in any file (H24)."""
+    """Return the labels of servers that have stored data but are no longer in any file (H24)."""
     with open_existing_state() as state:
         return [] if state is None else [label for label in state.labels() if label not in known.labels]
 
@@ -100,6 +107,7 @@ def _ask_named(
     *,
     as_json: bool,
 ) -> int:
+    """Probe the named servers, print the results and return the exit code."""
     from skillwire.cli.remote import probe_all  # noqa: PLC0415 - it loads the SDK
 
     targets = resolve_targets(names, allow, token_env)
@@ -113,21 +121,22 @@ def _ask_named(
 
 
 def _may_be_probed(server: KnownServer, allow: Sequence[str], agrees: MayReach) -> bool:
-    """Whether `--probe` may contact a server.
+    """Return whether `--probe` may contact a server.
 
-    A server in a repository's file would learn that someone opened the project, so it needs consent.
+    A server in a project's file needs consent, because it would learn that someone opened the project.
     """
     if server.needs_consent:
         return agrees(server)
-    return not server.place.in_repository or server.label in allow
+    return not server.file.in_project or server.label in allow
 
 
 def _must_be_public(server: KnownServer, allow: Sequence[str]) -> bool:
-    return server.is_plain_in_repository and server.label not in allow
+    """Return whether a server must resolve to a public address to be probed."""
+    return server.is_plain_in_project and server.label not in allow
 
 
 def _probe_servers(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:
-    """Probe all servers that may be probed. Leaves out those that the person does not agree to."""
+    """Probe every ready server that may be probed, and return a row for each known server."""
     from skillwire.cli.remote import probe_all  # noqa: PLC0415 - it loads the SDK
 
     agrees = may_reach(allow)

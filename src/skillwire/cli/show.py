@@ -1,15 +1,19 @@
 """`skillwire show`: show everything about one skill."""
 
+from typing import Annotated
+
 from rich.text import Text
 
-from skillwire.cli.find import FoundSkill, find_local_or_servers
+from skillwire.cli.find import FoundSkill, TemplateFoundError, find_local_or_servers
 from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.core.json_text import json_bytes
 from skillwire.core.record import Json, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.core.template_mismatch import describe_parameter, known_values, unique_parameters
 from skillwire.protocol.translate import skill_entry
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import pluralize
-from skillwire.terminal.options import AsJson, FollowLinks, FromAnywhere, SkillArgument
+from skillwire.terminal.options import FollowLinks, FromAnywhere, SkillArgument, json_of
 from skillwire.terminal.output import print_json, print_problems, stdout_console
 
 
@@ -19,13 +23,23 @@ def show(
     *,
     sources: FromAnywhere = None,
     follow_links: FollowLinks = False,
-    json: AsJson = False,
+    json: Annotated[
+        bool,
+        json_of(
+            "{uri, frontmatter, resources, origin, problems, extension?, dialect?, approval?}"
+            " or {uriTemplate, frontmatter, resources, parameters, origin, problems}"
+        ),
+    ] = False,
     allow: Allow = None,
     token_env: TokenEnv = None,
 ) -> int:
     """Show a skill: its frontmatter, its files with their digests, and its problems.
 
-    For a skill on a server, reads no file, and also shows what the server declares about the extension.
+    A template stands for many skills, and its name has parameters. For a template, shows the values that each
+    parameter can have.
+
+    For a skill on a server, also shows whether the server declares the Skills extension.
+    The files of that skill are not read. If they are in an archive, the archive is fetched to list them.
 
     For example:
 
@@ -36,11 +50,16 @@ def show(
     skillwire show github:review
     ```
     """
-    found = find_local_or_servers(skill, sources, follow_links=follow_links)
+    try:
+        found = find_local_or_servers(skill, sources, follow_links=follow_links)
+    except TemplateFoundError as error:
+        print_template(error.template, as_json=json)
+        return 0
     if not isinstance(found, FoundSkill):
         from skillwire.cli.remote import show_remote  # noqa: PLC0415 - it loads the SDK
 
         return show_remote(skill, resolve_targets(found, allow, token_env), as_json=json)
+    found = found.whole(skill)
     entry, problems = found.entry, found.library.catalog.problems_of(found.entry)
     if json:
         listed = [problem.to_json() for problem in problems]
@@ -60,6 +79,33 @@ def show(
         console.print()
         print_problems(console, problems)
     return 0
+
+
+def print_template(template: SkillTemplate, *, as_json: bool) -> None:
+    """Print a template: its fields, its parameters and their known values."""
+    if as_json:
+        print_json(
+            {
+                "uriTemplate": template.uri,
+                "frontmatter": {"description": template.description, **template.fields},
+                "resources": "dynamic",
+                "parameters": known_values(template),
+                "origin": escape_invisible(template.location),
+                "problems": [],
+            }
+        )
+        return
+    console = stdout_console()
+    console.print(Text(escape_invisible(template.path), style="bold cyan"))
+    console.print(Text(escape_invisible(template.description)))
+    console.print()
+    fields = ((escape_invisible(key), _plain(value)) for key, value in template.fields.items())
+    for label, value in (("uri", template.uri), ("from", template.location), *fields):
+        console.print(Text.assemble((f"{label}: ", "bold"), escape_invisible(value)))
+    console.print()
+    for name in unique_parameters(template):
+        values = describe_parameter(template, name)
+        console.print(Text.assemble((f"{{{name}}}: ", "bold"), escape_invisible(values)))
 
 
 def _other_fields(entry: SkillRecord) -> list[tuple[str, str]]:

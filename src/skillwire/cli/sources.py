@@ -34,6 +34,7 @@ from skillwire.sources.fetched import FetchedSource
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.sources.prefix import PrefixedSource
 from skillwire.terminal.messages import pluralize
+from skillwire.terminal.options import json_of
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console, stdout_console
 
 Action: TypeAlias = Literal["list", "add", "remove", "sync"]
@@ -70,7 +71,7 @@ def inner_source(source: Source) -> Source:
 
 
 def print_sources(opened: list[OpenedSource], *, as_json: bool) -> int:
-    """Print one line per source and return the exit code."""
+    """Print the sources and return the exit code."""
     rows = [_Row.of(each) for each in opened]
     if as_json:
         print_json([row.to_json() for row in rows])
@@ -114,7 +115,7 @@ def sources(
     *,
     label: Annotated[str | None, Parameter(metavar="LABEL", help="Label for the added source.")] = None,
     prefix: Annotated[
-        str | None, Parameter(metavar="PATH", help="Put its skills below this URI path.")
+        str | None, Parameter(metavar="PATH", help="Add this path before the URI paths of its skills.")
     ] = None,
     token_env: Annotated[
         str | None,
@@ -123,12 +124,14 @@ def sources(
     config: Annotated[
         Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
     ] = None,
-    json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
+    json: Annotated[
+        bool, json_of("[{label, kind, source, given_by, state}] or [{label, state, error}]")
+    ] = False,
 ) -> int:
     """List, add, remove or fetch the sources in the configuration file.
 
-    `skillwire serve` serves them, too. `sync` fetches repositories and web sites now. A running server
-    fetches them every five minutes.
+    `skillwire serve` serves these sources, besides those that you name. `sync` fetches archives, repositories
+    and websites now. A running server fetches repositories and websites every five minutes.
 
     For example:
 
@@ -178,7 +181,7 @@ def _remove(file: ConfigFile, names: Sequence[str]) -> int:
 
 
 def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
-    """Return the configured source that `name` means, and its index in the file. Raises `UsageError`."""
+    """Return the configured source that `name` refers to, and its index in the file. Raises `UsageError`."""
     configured = list(enumerate(SourceSettings.read(file).sources))
     labels = {each.wanted.argument: each.source.label for each in _all(file, to_fetch=False)}
     same = [
@@ -198,7 +201,7 @@ def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
 
 
 def _all(file: ConfigFile, *, to_fetch: bool) -> list[OpenedSource]:
-    """Return the sources of the environment and of the configuration file. There may be none."""
+    """Return the sources from the environment and the configuration file, or an empty list."""
     try:
         return open_sources([], LibraryOptions(live=True), file, to_fetch=to_fetch)
     except UsageError:
@@ -208,6 +211,7 @@ def _all(file: ConfigFile, *, to_fetch: bool) -> list[OpenedSource]:
 
 
 def _select_sources(opened: list[OpenedSource], names: Sequence[str]) -> list[OpenedSource]:
+    """Return the named sources, or all sources if none is named. Raises `UsageError`."""
     chosen = [each for each in opened if not names or {each.source.label, each.wanted.argument} & set(names)]
     known = {name for each in chosen for name in (each.source.label, each.wanted.argument)}
     if unknown := next((name for name in names if name not in known), None):
@@ -239,7 +243,7 @@ async def _fetch_all(mounted: Sequence[FetchedSource]) -> dict[str, str]:
 
     async def fetch(source: FetchedSource) -> None:
         try:
-            await source.sync()
+            await source.fetch()
         except SourceError as error:
             failures[source.label] = str(error)
 

@@ -1,4 +1,4 @@
-"""Open the state that commands share: approvals, grants, cached files and logins."""
+"""Open the state: the approvals, grants, cached files and logins that all commands share."""
 
 import os
 from collections.abc import Generator
@@ -12,7 +12,7 @@ from skillwire.terminal.output import print_error
 
 @contextmanager
 def open_state() -> Generator[State]:
-    """Yield the state, created if it does not exist. Raises `StateError`."""
+    """Yield the state, and create it if it does not exist. Raises `StateError`."""
     with State.open(state_folder_from(os.environ)) as state:
         if state.damaged is not None:
             print_error(str(state.damaged), hint=state.damaged.hint)
@@ -21,7 +21,7 @@ def open_state() -> Generator[State]:
 
 @contextmanager
 def state_or_error() -> Generator[State | StateError]:
-    """Yield the state, created if it does not exist, or the error that prevents its use."""
+    """Yield the state, or the error that prevents its use. Creates the state if it does not exist."""
     with ExitStack() as stack:
         try:
             state = stack.enter_context(open_state())

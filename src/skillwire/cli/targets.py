@@ -1,4 +1,4 @@
-"""Resolve the servers that a person named, and ask before following the files of a project."""
+"""Resolve the servers that the user named, and ask before contacting servers from a project's files."""
 
 import os
 from collections.abc import Sequence
@@ -39,9 +39,9 @@ TokenEnv: TypeAlias = Annotated[
 def resolve_targets(
     servers: Sequence[str], allow: Sequence[str] | None = None, token_env: str | None = None
 ) -> list[Target]:
-    """Return how to reach each server, with its stored login if there is one.
+    """Return the target of each server, with its stored login if there is one.
 
-    Raises `UsageError`, also if the person does not agree to reach one of them.
+    Raises `UsageError` if a server is not known, or if the user does not agree to contact it.
     """
     token = token_from(token_env, os.environ)
     sending = frozenset[str]() if token_env is None else frozenset({token_env})
@@ -55,7 +55,7 @@ def resolve_targets(
 def skill_targets(
     skill: str, servers: Sequence[str] | None, allow: Sequence[str] | None, token_env: str | None
 ) -> list[Target]:
-    """Return how to reach the servers to search for a skill. Raises `UsageError`."""
+    """Return the targets of the servers to search for a skill. Raises `UsageError`."""
     if servers:
         return resolve_targets(servers, allow, token_env)
     if (label := label_of(skill)) is None:
@@ -67,9 +67,10 @@ def skill_targets(
 
 
 def may_reach(allowed: Sequence[str]) -> MayReach:
-    """Return a function that decides whether to reach a server from a project's file.
+    """Return a function that decides whether to contact a server from a project's file.
 
-    Allowed labels may be reached. The person is asked about all others; without a terminal, the answer is no.
+    Servers with allowed labels may be contacted. The user is asked about every other server. Without a
+    terminal, every other server is refused.
     """
 
     def decide(server: KnownServer) -> bool:
@@ -84,25 +85,25 @@ def may_reach(allowed: Sequence[str]) -> MayReach:
 
 
 def _explain(server: KnownServer) -> None:
-    """Print everything that reaching a server would do, with the values from the project's file."""
+    """Print everything that contacting a server would do, with the values from the project's file."""
     console, declared = stderr_console(), server.declared
     console.print(
-        Text(f"{quoted(str(server.place.path))} is part of a project. It names {quoted(server.label)},")
+        Text(f"{quoted(str(server.file.path))} is part of a project. It names {quoted(server.label)},")
     )
     if server.starts_process:
         console.print("which runs this program with all your permissions:")
-        console.print(Text(f"  {escape_invisible(declared.spelled)}", style="bold"))
+        console.print(Text(f"  {escape_invisible(declared.as_written)}", style="bold"))
         folder = None if server.target is None else server.target.cwd
         console.print(Text(f"  in {escape_invisible(str(folder))}"))
         for variable in declared.added:
             console.print(Text(f"  with {escape_invisible(variable)}"))
         return
     if server.inside:
-        console.print("which is unencrypted `http` on this machine or in your own network:")
+        console.print("which is unencrypted `http` at a loopback address or in your own network:")
     if declared.used:
         secrets = ", ".join(quoted(name) for name in sorted(declared.used))
         console.print(Text(f"which would receive the values of your {secrets}:"))
-    console.print(Text(f"  {escape_invisible(declared.spelled)}", style="bold"))
+    console.print(Text(f"  {escape_invisible(declared.as_written)}", style="bold"))
 
 
 def _question(server: KnownServer) -> str:

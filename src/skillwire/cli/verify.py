@@ -1,4 +1,4 @@
-"""`skillwire verify`: check that every file of a server's skills is as listed."""
+"""`skillwire verify`: check that every file of a server's skills matches the server's list."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,10 +15,11 @@ from skillwire.host.connections.connect import connected
 from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import SkillsClient
 from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
+from skillwire.protocol.claims import Integrity
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import Integrity
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import pluralize
+from skillwire.terminal.options import json_of
 from skillwire.terminal.output import print_error, print_json, stderr_console, stdout_console
 
 _TIMEOUT = 300.0
@@ -28,12 +29,12 @@ _NOT_COMPARED = "no prompt names its skill, so no prompt was compared"
 
 @dataclass(slots=True)
 class _Found:
-    """The results so far."""
+    """The results of a verification so far."""
 
     report: Report = field(default_factory=Report)
     compared: list[PromptReport] = field(default_factory=list[PromptReport])
     notes: list[str] = field(default_factory=list[str])
-    """Remarks that are not findings."""
+    """Remarks that do not count as findings."""
     answered: bool = False
     complete: bool = False
 
@@ -58,21 +59,28 @@ def verify(
             name="--timeout",
             metavar="SECONDS",
             show_default=lambda value: f"{value:g}",
-            help="Stop after this time and report what was found so far.",
+            help="Stop after this time, and report the results so far.",
         ),
     ] = _TIMEOUT,
     token_env: TokenEnv = None,
     allow: Allow = None,
-    json: Annotated[bool, Parameter(help="Print the whole report as JSON.")] = False,
+    json: Annotated[
+        bool,
+        json_of(
+            "{server, address, dialect, outcome, skills: [{uri, dynamic, integrity, files,"
+            " bytes, findings}], surfaces: [{prompt, skill, bytes}], notes, findings: [{uri,"
+            " fault, message}]}"
+        ),
+    ] = False,
 ) -> int:
-    """Read every file of every skill of a server, and compare it with the server's list.
+    """Read every file of a server's skills, and compare it with the server's list.
 
-    Compares each file with its size and digest, and each frontmatter with its `SKILL.md`. Also verifies
-    skills that are resources but not in the list. A match proves that the server is consistent. It proves
-    nothing about what its skills tell a model to do.
+    Compares each file with its listed size and digest, and each listed frontmatter with the `SKILL.md`. Also
+    verifies skills that the server offers as resources but does not list as skills. If everything matches,
+    the server is consistent. That says nothing about what the skills tell a model to do.
 
-    Exit code 0: everything is as listed. 4: the server did not answer. 7: something differs. 8: not
-    everything could be read, or not in time. 9: with `--require-digests`, a skill has no digests.
+    Exit code 0: everything matches the list. 4: the server did not answer. 7: something differs. 8: something
+    could not be read, or was not read in time. 9: with `--require-digests`, a file has no digest.
 
     For example:
 
@@ -114,7 +122,7 @@ def verify(
 
 
 async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, timeout: float) -> None:  # noqa: ASYNC109, FBT001
-    """Verify the server until done or until the time is over. Adds the results to `found`."""
+    """Verify the server, for at most `timeout` seconds. Adds the results to `found`."""
     with anyio.move_on_after(timeout):
         async with connected(target) as connection:
             found.answered = True
@@ -159,7 +167,7 @@ def _summary(found: _Found, outcome: Outcome) -> str:
 def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
     return {
         "server": target.label,
-        "address": escape_invisible(target.spelled),
+        "address": escape_invisible(target.as_written),
         "dialect": found.report.dialect,
         "outcome": outcome.name.lower().replace("_", "-"),
         "skills": [_skill(skill) for skill in found.report.skills],
@@ -189,7 +197,7 @@ def _skill(skill: SkillReport) -> dict[str, Any]:
 
 
 def _finding(problem: Problem) -> dict[str, str]:
-    """Return a problem as JSON, with the keys of this command."""
+    """Return a problem as JSON, with the keys `uri`, `fault` and `message`."""
     return {
         "uri": escape_invisible(problem.path),
         "fault": problem.rule,

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from skillwire.cli.find import find_served
 from skillwire.config.file import ConfigFile, decide, default_config, read_overrides
 from skillwire.library.visibility import Override, VisibilityPolicy
-from skillwire.terminal.options import AsJson, FollowLinks
+from skillwire.terminal.options import FollowLinks, json_of
 from skillwire.terminal.output import print_json, stdout_console
 
 Choice: TypeAlias = Literal["on", "off", "reset"]
@@ -39,12 +39,12 @@ def visibility(
     config: Annotated[
         Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
     ] = None,
-    json: AsJson = False,
+    json: Annotated[bool, json_of("{uri, assistant, user, customized}")] = False,
 ) -> int:
     """Show or set whether models and people can use a skill.
 
-    Your settings are stored in the configuration file and override the skill's frontmatter. `reset` removes
-    a setting. Running servers use the new settings after a restart.
+    Your decisions are stored in the configuration file and override the skill's frontmatter. `reset` removes
+    your decision, so that the frontmatter applies again. Restart running servers to apply your decision.
 
     For example:
 
@@ -75,4 +75,5 @@ def visibility(
 
 
 def _on_off(value: bool) -> str:  # noqa: FBT001 - a word for a value
+    """Return `on` or `off`."""
     return "on" if value else "off"

@@ -1,1 +1,1 @@
-"""What the operator decided: environment variables and defaults."""
+"""The operator's configuration: command line, environment variables, configuration file and defaults."""

@@ -23,7 +23,7 @@ _SIDES = ("assistant", "user")
 
 
 def default_config() -> Path:
-    """Return the path of the person's own configuration file."""
+    """Return the path of the user's own configuration file."""
     from platformdirs import user_config_path  # noqa: PLC0415 - not needed with `--config`
 
     return user_config_path("skillwire", appauthor=False) / "config.toml"
@@ -31,7 +31,7 @@ def default_config() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A configuration file. It may not exist; then nothing is configured."""
+    """A configuration file. If it does not exist, nothing is configured."""
 
     path: Path
 
@@ -41,11 +41,11 @@ class ConfigFile:
         return self._parsed(text) if text else {}
 
     def edit(self, *attempts: "Change", check: Callable[[Mapping[str, object]], Any]) -> None:
-        """Change the file and keep everything else in it as written. Raises `UsageError`.
+        """Make one change to the file and keep the rest exactly as written. Raises `UsageError`.
 
-        All `attempts` make the same change in different TOML styles. The first one that changes nothing else
-        is used. `check` gets the content before the change and raises if it is not valid, so that a file that
-        cannot be understood is never overwritten.
+        All `attempts` make the same change in different TOML styles. The first attempt that changes nothing
+        else is used. `check` is called with the content before the change and raises if that content is
+        invalid, so that a file that cannot be understood is never overwritten.
         """
         from skillwire.core.atomic_write import lock_folder, remove_abandoned, replace_file  # noqa: PLC0415 - not needed to read
 
@@ -72,6 +72,7 @@ class ConfigFile:
         )
 
     def _changed(self, text: str, attempts: "Sequence[Change]") -> str:
+        """Return the text after the first attempt that changes nothing else. Raises `UsageError`."""
         from skillwire.config.toml_edit import changed  # noqa: PLC0415 - as above
 
         if (text_after := changed(text, attempts)) is not None:
@@ -102,7 +103,10 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredSource:
-    """One `[[sources]]` table. It contains the name of a token's environment variable, never a token."""
+    """One `[[sources]]` table.
+
+    It contains the name of an environment variable with a token, never a token itself.
+    """
 
     source: str
     label: str | None = None
@@ -118,15 +122,15 @@ class ConfiguredSource:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """The settings about sources in a configuration file."""
+    """The settings for sources in a configuration file."""
 
     sources: tuple[ConfiguredSource, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     limits: Mapping[str, int] | None = None
     static: bool = False
-    """Whether the list of skills is fixed at start."""
+    """Whether the list of skills stays the same after startup."""
     folder: Path = Path()
-    """The folder of the file, which relative paths in it start from."""
+    """The folder of the file. Relative paths in the file start there."""
 
     @classmethod
     def read(cls, file: ConfigFile) -> "SourceSettings":
@@ -190,7 +194,7 @@ def write_allowed_origins(file: ConfigFile, origins: Sequence[str]) -> None:
 
 
 def write_static(file: ConfigFile, *, static: bool) -> None:
-    """Set whether the list of skills is fixed at start. Raises `UsageError`."""
+    """Set whether the list of skills stays the same after startup. Raises `UsageError`."""
     _write_source(file, _STATIC, static)
 
 
@@ -205,6 +209,7 @@ def _write_source(file: ConfigFile, key: str, value: bool | list[str]) -> None: 
 
 
 def _source(file: ConfigFile, number: int, entry: Mapping[str, object]) -> ConfiguredSource:
+    """Return the source in a `[[sources]]` table. Raises `UsageError`."""
     values = {field.name: entry.get(_key(field.name)) for field in fields(ConfiguredSource)}
     for name, value in values.items():
         required = name == "source"
@@ -216,6 +221,7 @@ def _source(file: ConfigFile, number: int, entry: Mapping[str, object]) -> Confi
 def _list(
     file: ConfigFile, read: Mapping[str, object], key: str, of: str, fits: Callable[[object], bool]
 ) -> list[Any]:
+    """Return the list at `key`, empty if it is missing. Raises `UsageError`."""
     value = read.get(key, [])
     if not isinstance(value, list) or not all(map(fits, cast("list[object]", value))):
         raise file.broken(f"`{key}` is not a list of {of}")
@@ -242,6 +248,7 @@ def _static(file: ConfigFile, value: object) -> bool:
 
 
 def _key(name: str) -> str:
+    """Return the key in the file for the name of a field."""
     return name.replace("_", "-")
 
 
@@ -249,14 +256,15 @@ Values = MutableMapping[str, Any]
 
 
 def read_overrides(file: ConfigFile) -> dict[str, Override]:
-    """Return the visibility settings in the file, by the URI of the skill. Raises `UsageError`."""
+    """Return the visibility settings in the file, by skill URI. Raises `UsageError`."""
     return _overrides(file, file.read())
 
 
 def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Override:
-    """Set the visibility of one skill in the file, and return its settings. Raises `UsageError`.
+    """Set the visibility of one skill in the file. Return all its visibility settings.
 
-    `sides` has `assistant`, `user` or both. None removes a setting, so that the frontmatter decides.
+    Raises `UsageError`. `sides` has `assistant`, `user` or both. None removes a setting, so that the
+    frontmatter decides.
     """
     import tomlkit  # noqa: PLC0415 - not needed to read
 
@@ -273,7 +281,7 @@ def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Over
             del document[_SECTION]
 
     def rewrite(document: Values) -> None:
-        """Write the settings of the skill as one inline table, replacing its scattered keys."""
+        """Write the skill's settings as one inline table, which replaces its scattered keys."""
         section = document[_SECTION]
         left = {**section.pop(uri), **sides}
         section[uri] = tomlkit.inline_table()
@@ -285,6 +293,7 @@ def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Over
 
 
 def _write_override(entry: Values, values: Mapping[str, object]) -> None:
+    """Replace the visibility settings of one skill in the parsed document."""
     for key in [key for key in entry if key not in values]:
         del entry[key]
     for key, value in values.items():
@@ -301,6 +310,7 @@ def _overrides(file: ConfigFile, read: Mapping[str, object]) -> dict[str, Overri
 
 
 def _override(file: ConfigFile, uri: str, entry: object) -> Override:
+    """Return the visibility settings of one skill. Raises `UsageError`."""
     if not isinstance(entry, Mapping):
         raise file.broken(f"the visibility of {quoted(uri)} is not a table")
     values = cast("Mapping[str, object]", entry)

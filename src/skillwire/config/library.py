@@ -1,4 +1,4 @@
-"""Load the library of named sources, with a progress bar if it takes long."""
+"""Load the library of named sources, with a progress bar if loading takes long."""
 
 import shlex
 import sys
@@ -19,7 +19,7 @@ from skillwire.sources.base import ignore_progress
 
 @contextmanager
 def scanning() -> Generator[Report]:
-    """Yield the callback that scans report progress to. On a terminal, it shows a progress bar."""
+    """Yield a callback to which scans report progress. On a terminal, it shows a progress bar."""
     if not sys.stderr.isatty():
         yield ignore_progress
         return
@@ -35,9 +35,9 @@ def scanning() -> Generator[Report]:
 def load_library(
     arguments: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
 ) -> Library:
-    """Scan the named sources, or without any the default sources, and return their library.
+    """Scan the named sources, or the default sources if none are named. Return their library.
 
-    Limits and allowed origins always come from the configuration file. Raises `UsageError`.
+    Limits and allowed origins come from the configuration file in both cases. Raises `UsageError`.
     """
     options = LibraryOptions(follow_links=follow_links, configured_sources=not arguments)
     opened = open_sources(arguments, options, config or ConfigFile(default_config()))
@@ -53,7 +53,7 @@ async def load(library: Library) -> Catalog:
 
 
 def check_command(library: Library) -> str:
-    """Return the beginning of a sentence about the command that shows the problems of these sources."""
+    """Return the beginning of a sentence: the command that shows the problems of these sources."""
     existing = (
         source for source in library.sources if source.place and source not in library.pending_sources
     )

@@ -20,7 +20,7 @@ Print: TypeAlias = Callable[[Sequence[Problem], Library], None]
 
 
 def sarif(problems: Sequence[Problem], version: str) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log of one run. Paths in it are those of the problems."""
+    """Return a SARIF 2.1.0 log of one run. It contains the paths of the problems unchanged."""
     rules = list(dict.fromkeys(problem.rule for problem in problems))
     positions = {rule: at for at, rule in enumerate(rules)}
     driver = {
@@ -34,7 +34,7 @@ def sarif(problems: Sequence[Problem], version: str) -> dict[str, Any]:
 
 
 def github(problems: Iterable[Problem]) -> Iterable[str]:
-    """Yield a workflow command for each problem. GitHub shows it beside the line in a pull request."""
+    """Yield a workflow command for each problem. GitHub shows it at the line in a pull request."""
     for problem in problems:
         at = {
             "file": problem.path,
@@ -81,7 +81,7 @@ def _property(text: str) -> str:
 
 
 def print_text(problems: Sequence[Problem], library: Library) -> None:
-    """Print each problem as `path:line: field: message`, with paths as given on the command line."""
+    """Print each problem with its hint. Paths begin with the source as given on the command line."""
     print_problems(stdout_console(), located(problems, library))
 
 
@@ -108,10 +108,10 @@ FORMATS: Mapping[str, Print] = {
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """What to check."""
+    """The skills or sources to check, and how to open them."""
 
     paths: Sequence[str]
-    """Skills or sources; empty for the default sources."""
+    """The skills or sources to check; empty for the default sources."""
     follow_links: bool = False
 
     def load(self) -> Library:
@@ -129,13 +129,22 @@ class CheckResult:
     good: int
     """Number of skills without errors."""
     verdict: tuple[str, str] = ("can be served", "can be served")
-    """The words after that number in the summary, for one skill and for several."""
+    """The words after the number of skills in the summary: singular and plural."""
     print_text: Print = print_text
     """Prints the problems in the format `text`."""
+    select: Callable[[Iterable[Problem]], Iterable[Problem]] = iter
+    """Returns only the problems of the skills that are reported."""
+
+    async def with_bodies(self) -> "CheckResult":
+        """Return a copy that also contains the problems in the texts of the skills."""
+        from skillwire.config.body_check import body_problems  # noqa: PLC0415 - pages and others do not check
+
+        more = self.select(await body_problems(self.library))
+        return replace(self, problems=by_place((*self.problems, *more)))
 
     @classmethod
     def of(cls, library: Library) -> "CheckResult":
-        """Return the problems in the catalogue of a library."""
+        """Return the result with the problems in the catalog of `library`."""
         return cls(library, by_place(library.catalog.problems), len(library.catalog.entries))
 
 
@@ -145,7 +154,7 @@ def by_place(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def places(library: Library) -> dict[str, str]:
-    """Return the place of each source by the prefix that paths in its problems have."""
+    """Return the location of each source, by the prefix of the paths in that source's problems."""
     several = len(library.sources) > 1
     return {f"{source.label}/" if several else "": source.place for source in library.sources}
 
@@ -159,7 +168,7 @@ def located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
 
 
 def _relative_to_cwd(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield the problems with paths relative to the current folder, which is assumed to be the repository."""
+    """Yield the problems with paths relative to the current folder. Paths outside it are unchanged."""
     for problem in problems:
         here = os.path.relpath(problem.path) if os.path.isabs(problem.path) else problem.path  # noqa: PTH117
         yield problem if here.startswith("..") else replace(problem, path=here)

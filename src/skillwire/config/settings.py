@@ -1,4 +1,4 @@
-"""Settings from environment variables, used where the command line sets nothing."""
+"""Settings from environment variables, for options that the command line does not set."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,19 +19,25 @@ _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
 SKILLS_DIR = "SKILLS_DIR"
 BRIDGES = "SKILLWIRE_BRIDGES"
-"""One character for each bridge that led to this process. Bridges set it for the programs that they start."""
+"""The variable that a bridge sets for the programs that it starts.
+
+Its value has one character for each bridge in the chain.
+"""
 STATE_DIR = "SKILLWIRE_STATE_DIR"
 MAX_FILE_SIZE_MB = ("SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB")
-"""The current name first, then an older name that is still in use."""
+"""The current name, then an older name that is still in use."""
 STATIC = ("SKILLWIRE_STATIC", "SKILLJACK_STATIC")
 CATALOG = ("SKILLWIRE_CATALOG", "SKILLJACK_CATALOG")
 TOOLS = ("SKILLWIRE_TOOLS", "SKILLJACK_TOOLS")
 HTTP_PORT = ("SKILLWIRE_HTTP_PORT", "SKILLJACK_HTTP_PORT")
-"""Options of `serve`. The second name of each is that of skilljack, for people who switch from it."""
+"""Variables for options of `serve`. The second name of each is skilljack's, for users who switch from it."""
 DEFAULT_PORT = 8765
 """The port of `--http` without a value."""
 DEFAULT_ADDRESS = "default"
-"""Stands for the value of `--http` without one. An empty value is an error, such as an unset variable."""
+"""Stands for `--http` without a value.
+
+It is not empty, because an empty value, such as from an unset variable, is an error.
+"""
 _LARGEST_PORT = 65535
 _YES, _NO = ("true", "1", "yes"), ("false", "0", "no")
 LIMITS = {
@@ -40,7 +46,7 @@ LIMITS = {
     "SKILLWIRE_MAX_DEPTH": "depth",
     "SKILLWIRE_MAX_ENTRIES": "entries",
 }
-"""The variables that set a limit, with the name of the limit."""
+"""The variables that set a limit, and the limit's name."""
 HTTP_LIMITS = {
     "SKILLWIRE_HTTP_CONNECTIONS": ("connections", 1),
     "SKILLWIRE_HTTP_SESSIONS": ("sessions", 1),
@@ -49,12 +55,12 @@ HTTP_LIMITS = {
     "SKILLWIRE_HTTP_WRITE_SECONDS": ("write_seconds", 1),
     "SKILLWIRE_HTTP_BUFFERED_MB": ("buffered_bytes", 1024 * 1024),
 }
-"""The variables that set an HTTP limit, with the name of the limit and the unit."""
+"""The variables that set an HTTP limit, and the limit's name and unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeChoices:
-    """Settings of `serve`: from its options, else from the environment, else the defaults."""
+    """The settings of `serve`, from its options, else from the environment, else the defaults."""
 
     static: bool
     catalog: str
@@ -62,7 +68,7 @@ class ServeChoices:
     http: str | None
     """Where to serve over HTTP: `[HOST:]PORT`, or `DEFAULT_ADDRESS` for the default port."""
     messages: tuple[str, ...]
-    """A message for each variable that changed something."""
+    """A message for each variable that changed a setting."""
 
 
 def serve_choices(
@@ -75,7 +81,7 @@ def serve_choices(
 ) -> ServeChoices:
     """Return the settings of `serve` from its options and the environment. Raises `UsageError`.
 
-    An option overrides its variable, which is then not read.
+    If an option is given with a value, its variable is not read.
     """
     messages: list[str] = []
 
@@ -98,14 +104,17 @@ def serve_choices(
 
 
 def _first_set(names: Sequence[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first variable that is set, and its value. An empty one counts as not set."""
+    """Return the first variable that is set and its value, or None. An empty variable counts as not set."""
     return next(((name, text) for name in names if (text := environment.get(name, "").strip())), None)
 
 
 def _choice_from(
     names: Sequence[str], environment: Mapping[str, str], values: Sequence[str]
 ) -> tuple[str, str] | None:
-    """Return the variable that is set, and its value in lower case, one of `values`. Raises `UsageError`."""
+    """Return the first variable that is set and its value in lower case, or None.
+
+    Raises `UsageError` if the value is not one of `values`.
+    """
     if (found := _first_set(names, environment)) is None:
         return None
     variable, text = found
@@ -119,7 +128,7 @@ def _choice_from(
 
 
 def _port(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the variable with the port to serve at, and the port. Raises `UsageError`."""
+    """Return the variable with the port to serve at and the port, or None. Raises `UsageError`."""
     if (found := _first_set(HTTP_PORT, environment)) is None:
         return None
     variable, text = found
@@ -133,7 +142,7 @@ def _port(environment: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | None = None) -> Limits:
-    """Return the limits. The environment overrides the `configured` ones. Raises `UsageError`."""
+    """Return the limits. Limits in the environment override the `configured` limits. Raises `UsageError`."""
     chosen = dict(configured or {})
     chosen |= {
         limit: _whole_number(variable, environment[variable])
@@ -144,7 +153,7 @@ def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | 
 
 
 def http_limits_from(environment: Mapping[str, str]) -> "HttpLimits":
-    """Return the HTTP limits, as set in the environment. Raises `UsageError`."""
+    """Return the HTTP limits from the environment; unset limits have their defaults. Raises `UsageError`."""
     from skillwire.server.http.connections import HttpLimits  # noqa: PLC0415 - stdio has no such limits
 
     chosen = {
@@ -156,7 +165,7 @@ def http_limits_from(environment: Mapping[str, str]) -> "HttpLimits":
 
 
 def state_folder_from(environment: Mapping[str, str]) -> Path:
-    """Return the folder for approvals, logins and cached files of servers."""
+    """Return the folder for approvals, logins and files cached from servers."""
     if chosen := environment.get(STATE_DIR):
         return Path(chosen)
     from platformdirs import user_state_path  # noqa: PLC0415 - not needed with the variable set

@@ -1,4 +1,4 @@
-"""Collect the sources from command line, environment and configuration file, and open them."""
+"""Collect the sources from the command line, the environment and the configuration file, and open them."""
 
 import os
 import re
@@ -32,7 +32,7 @@ _NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern}|(?:www\.)?github\.com
 
 
 class SpecOrigin(StrEnum):
-    """Where a source is named."""
+    """Where a source was named: on the command line, in the environment or in the configuration file."""
 
     COMMAND_LINE = "command line"
     ENVIRONMENT = "environment"
@@ -41,7 +41,7 @@ class SpecOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """A source to open, and where it is named."""
+    """A source to open, and where it was named."""
 
     argument: str
     given_by: SpecOrigin
@@ -66,9 +66,9 @@ def source_specs(
     *,
     allow_empty: bool = False,
 ) -> list[SourceSpec]:
-    """Return the sources of the command line, or if there are none of `SKILLS_DIR`, and the configured ones.
+    """Return the sources from the command line, else from `SKILLS_DIR`, and the configured sources.
 
-    Raises `UsageError` if there is none, unless `allow_empty`.
+    Raises `UsageError` if there are no sources, unless `allow_empty` is set.
     """
     given_by = SpecOrigin.COMMAND_LINE if arguments else SpecOrigin.ENVIRONMENT
     named = list(arguments) or [environment.get(SKILLS_DIR, "")]
@@ -103,12 +103,12 @@ def open_specs(
 ) -> list[OpenedSource]:
     """Open each source under a unique label. Raises `UsageError`.
 
-    Tokens are read only with `to_fetch`. Sources in `known` are already open and are returned as they are. A
+    Tokens are read only with `to_fetch`. Sources in `known` are already open and are returned unchanged. A
     configured source that cannot be opened becomes an `UnavailableSource`.
     """
     opened: list[OpenedSource] = []
     every, already_open = list(wanted), known or {}
-    # An explicit label is never changed; a derived one gets a number if it is taken.
+    # An explicit label is never changed. A derived label gets a number if it is taken.
     chosen = {each.label for each in every if each.label is not None}
     labels = {already_open[each].source.label for each in every if each in already_open}
     for each in every:
@@ -137,13 +137,16 @@ def _open(each: SourceSpec, label: str, options: SourceOptions, *, to_fetch: boo
 
 def _unavailable(each: SourceSpec, label: str, error: UsageError, *, show_reason: bool) -> Source:
     place = escape_invisible(each.argument)
-    # The place is shown on pages and in logs, where no password may appear. A local path contains none.
+    # Pages and logs show where the source is, so passwords are removed. A local path contains none.
     shown = place if is_local(each.argument) else redact_secrets(place)
     return UnavailableSource(label, shown, redact_secrets(str(error)), show_reason=show_reason)
 
 
 def absolute(source: str, folder: Path) -> str:
-    """Return a configured source with a relative path made absolute, starting at `folder`."""
+    """Return a configured source, with a local path made absolute.
+
+    A relative path starts at `folder`.
+    """
     try:
         return str(folder / local_path(source)) if is_local(source) else source
     except UsageError:  # reported when this source is opened
@@ -151,7 +154,7 @@ def absolute(source: str, folder: Path) -> str:
 
 
 def check_spec_opens(wanted: SourceSpec, options: SourceOptions) -> None:
-    """Raise `UsageError` if a source can never be served."""
+    """Raise `UsageError` if a specification can never be opened."""
     _open(wanted, _label(wanted), options, to_fetch=False)
 
 
@@ -180,7 +183,7 @@ def _prefixed(source: Source, prefix: str | None) -> Source:
 
 
 def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
-    """Yield each source once. Two spellings of the same place count as one."""
+    """Yield each source once. Two spellings of the same location count as one source."""
     seen: set[tuple[str, str | None]] = set()
     for each in wanted:
         key = (canonical_place(each.argument), each.prefix)
@@ -190,7 +193,7 @@ def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
 
 
 def _parts(argument: str) -> list[str]:
-    """Split an argument at commas into sources. A path that exists is not split."""
+    """Split an argument into sources at its commas. The path of an existing file or folder is not split."""
     if "," not in argument or os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
         return [argument] if argument.replace(",", "").strip() else []
     parts = _NEXT_SOURCE.split(argument) if SCHEME.match(argument) else argument.split(",")
@@ -207,22 +210,24 @@ def _unique_label(label: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LibraryOptions:
-    """How the sources of a library are opened and scanned."""
+    """Options for opening and scanning the sources of a library."""
 
     follow_links: bool = False
     prefix: str | None = None
     live: bool = False
-    """Whether the sources are watched. They may then be missing at first, and a skill that an edit breaks
-    keeps its last good version."""
+    """Whether the sources are watched.
+
+    If so, a source may be missing at first, and if an edit breaks a skill, its last good version stays.
+    """
     frozen: bool = False
     """Whether the list of skills is fixed at start."""
     configured_sources: bool = True
-    """Whether to include the sources of the configuration file."""
+    """Whether to include the sources in the configuration file."""
     allow_empty: bool = False
-    """Whether there may be no source at all."""
+    """Whether a library without sources is allowed."""
 
     def for_sources(self, configured: SourceSettings) -> SourceOptions:
-        """Return the options for every source, including those of the environment and configuration file."""
+        """Return the options for every source. Includes environment and configuration file settings."""
         return SourceOptions(
             follow_links=self.follow_links,
             limits=limits_from(os.environ, configured.limits),
@@ -242,9 +247,9 @@ def open_sources(
     to_fetch: bool = True,
     known: Mapping[SourceSpec, OpenedSource] | None = None,
 ) -> list[OpenedSource]:
-    """Open the named sources and those of `config`, without scanning them. Raises `UsageError`.
+    """Open the named sources and the sources in `config`, without scanning them. Raises `UsageError`.
 
-    Sources in `known` are already open and are returned as they are.
+    Sources in `known` are already open and are returned unchanged.
     """
     configured = SourceSettings() if config is None else SourceSettings.read(config)
     also = configured if options.configured_sources else None
@@ -253,10 +258,10 @@ def open_sources(
 
 
 def spelled(argument: str) -> str:
-    """Return a source as it is written to the configuration file. Raises `UsageError`.
+    """Return a source in the form in which it is written to the configuration file. Raises `UsageError`.
 
-    A local path becomes absolute, because a server may be started in any folder. An address with a token is
-    an error.
+    A local path becomes absolute, because a server may be started in any folder. An address that contains a
+    token is an error.
     """
     if is_local(argument):
         path = local_path(argument)
@@ -266,10 +271,10 @@ def spelled(argument: str) -> str:
             )
         return str(path.resolve())
     if kind_of(argument).name == "repository":
-        from skillwire.sources.git.address import Repository  # noqa: PLC0415 - only who names one
+        from skillwire.sources.git.address import Repository  # noqa: PLC0415 - needed only for a repository
 
         repository = Repository.parse(argument)
-        if repository.token or repository.user:  # a token may stand where a name does
+        if repository.token or repository.user:  # the user name of a URL may be a token
             raise UsageError(
                 "the address contains a token, which must not be stored in the configuration file",
                 hint="remove it, put it into an environment variable, and name that with `--token-env`",

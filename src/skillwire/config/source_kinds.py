@@ -1,4 +1,4 @@
-"""The table of source kinds: which arguments each kind accepts, and how it is opened."""
+"""The table of source kinds: which arguments each kind accepts, and how its sources are opened."""
 
 import errno
 import os
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
 _GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
-# The web page of a repository, with or without a scheme.
+# Matches the URL of a repository's web page, with or without a scheme.
 _ON_GITHUB = re.compile(
     r"(?:https?://)?(?:www\.)?github\.com/[a-z0-9][\w-]*/[\w.-]", re.ASCII | re.IGNORECASE
 )
 _PATH_HINT = "for example `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
-"""The variables that GitHub's own tools use for a token. It is sent only to GitHub."""
+"""The environment variables from which GitHub's own tools read a token. The token is sent only to GitHub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class SourceOptions:
     follow_links: bool = False
     limits: Limits = field(default_factory=Limits)
     live: bool = False
-    """Whether the sources are watched. They may then be missing at first."""
+    """Whether the sources are watched. A watched source may be missing at first."""
     serving: bool = False
-    """Whether clients are served. A skill that an edit breaks then keeps its last good version."""
+    """Whether clients are served. If so, when an edit breaks a skill, its last good version stays."""
     cache: Path = field(default_factory=lambda: cache_folder_from({}))
     """The folder for copies of fetched sources."""
     allowed_origins: tuple[str, ...] = ()
-    """Other origins that web sources may redirect to."""
+    """Further origins to which web sources may redirect."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -61,7 +61,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of source: its name, which arguments it accepts, and how it is labelled and opened."""
+    """A kind of source: its name, the arguments that it accepts, and how to label and open a source."""
 
     name: str
     example: str
@@ -69,25 +69,40 @@ class Kind:
     label: Callable[[str], str]
     open: Callable[[Address, SourceOptions], Source]
     public: bool = False
-    """Whether anyone may see its address. The address of others may contain a local path or a secret."""
+    """Whether anyone may see the source's address.
+
+    Addresses of other kinds may contain a local path or a secret.
+    """
     follows_origins: bool = False
-    """Whether it is opened again when the allowed origins change."""
+    """Whether a source of this kind is opened again when the allowed origins change."""
 
 
 def is_local(argument: str) -> bool:
-    """Whether an argument is a path on this machine: it exists, or cannot be anything else."""
+    """Return whether an argument is a local path.
+
+    An argument is a local path if it begins with `.`, `/` or `~`, if it exists as a path, or if it is neither
+    a URL nor the name of a repository.
+    """
     if argument.startswith((".", "/", "~")) or os.path.exists(argument):  # noqa: PTH110 - `Path` raises
         return True
     return not (argument.startswith(_GIT) or is_on_github(argument)) and SCHEME.match(argument) is None
 
 
+def is_folder(place: str) -> bool:
+    """Return whether a source is a local folder."""
+    return is_local(place) and Path(place).is_dir()
+
+
 def is_on_github(argument: str) -> bool:
-    """Whether an argument names a repository on GitHub. Does not check for an existing path."""
+    """Return whether an argument names a repository on GitHub.
+
+    Does not check for a local path with that name.
+    """
     return argument.startswith(_GITHUB) or _ON_GITHUB.match(argument) is not None
 
 
 def local_path(argument: str) -> Path:
-    """Return the path that an argument names. Raises `UsageError` if it is not a possible path."""
+    """Return the path that an argument names. Raises `UsageError` if the argument cannot be a path."""
     path = Path(argument)
     try:
         path = path.expanduser()
@@ -102,7 +117,7 @@ def local_path(argument: str) -> Path:
 
 
 def canonical_place(argument: str) -> str:
-    """Return a text that is the same for all spellings of a source."""
+    """Return one form of a source's location, the same for every spelling of it."""
     try:
         if is_local(argument):
             return str(local_path(argument).resolve())
@@ -157,6 +172,7 @@ def _open_archive(address: Address, options: SourceOptions) -> Source:
 
 
 def _repository_place(argument: str) -> str:
+    """Return the canonical location of a repository."""
     from skillwire.sources.git.address import Repository  # noqa: PLC0415 - as above
 
     return Repository.parse(argument).place

@@ -1,4 +1,4 @@
-"""Edit TOML text without changing anything else in it."""
+"""Make a change to a TOML text, and leave all the rest of the text as it is."""
 
 import tomllib
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -15,14 +15,20 @@ Change = Callable[[MutableMapping[str, Any]], None]
 def table_in(
     parent: MutableMapping[str, Any], key: str, make: Callable[[], Any] = tomlkit.table
 ) -> MutableMapping[str, Any]:
-    """Return the table at `key`. Creates it if it is missing, as an inline table inside another one."""
+    """Return the table at `key`.
+
+    If it is missing, create it with `make`. Inside an inline table, create an inline table instead.
+    """
     if key not in parent:
         parent[key] = tomlkit.inline_table() if isinstance(parent, InlineTable) else make()
     return parent[key]
 
 
 def changed(text: str, attempts: Sequence[Change]) -> str | None:
-    """Return `text` changed by the first attempt that changes nothing else, or None if there is none."""
+    """Return `text` after the first attempt that changes nothing else in it.
+
+    Return None if there is no such attempt.
+    """
     values = _values(text)
     attempts[0](values)
     if (expected := _plain(values)) == _values(text):
@@ -41,12 +47,15 @@ def changed(text: str, attempts: Sequence[Change]) -> str | None:
 
 
 def _values(text: str) -> dict[str, Any]:
-    """Return the values in a text for comparison. Floats are strings, because `nan` does not equal itself."""
+    """Return the values in a TOML text for comparison.
+
+    Floats become strings, because `nan` does not equal itself.
+    """
     return tomllib.loads(text, parse_float=str)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with tomlkit's types replaced by plain ones."""
+    """Convert tomlkit's types to plain Python types."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list):
@@ -55,7 +64,7 @@ def _plain(value: Any) -> Any:
 
 
 def _with_final_newline(text: str) -> str:
-    """Return a text that ends with a line break, so that a line can be appended."""
+    """Append a line break if the last line has none."""
     if not text or text.endswith("\n"):
         return text
     return text + ("\r\n" if "\r\n" in text else "\n")

@@ -1,4 +1,4 @@
-"""Find the files of a working copy that differ from a commit, and the skills affected."""
+"""Find the files in a working copy that differ from a commit, and the affected skills."""
 
 import hashlib
 import os
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillwire.contract.folders import SkillFolders, is_folder
+from skillwire.config.source_kinds import is_folder
+from skillwire.contract.folders import SkillFolders
 from skillwire.contract.repository import CheckedSkill
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem
@@ -32,7 +33,7 @@ class CommittedEntry:
     id: str
 
     def is_at(self, path: Path) -> bool:
-        """Whether the file or symbolic link at `path` has the committed content."""
+        """Return whether the file or symbolic link at `path` has the committed content."""
         try:
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
@@ -55,7 +56,7 @@ class CommittedEntry:
         return any(self._matches(len(each), [each]) for each in candidates)
 
     def _matches(self, size: int, parts: Iterable[bytes]) -> bool:
-        """Whether the git object id of this content is the committed one."""
+        """Return whether this content has the committed git object id."""
         kind = "sha256" if len(self.id) == _SHA256_DIGITS else "sha1"
         digest = hashlib.new(kind, b"blob %d\0" % size, usedforsecurity=False)
         for part in parts:
@@ -92,7 +93,7 @@ class WorkingCopy:
         return (await _git(self.top, "merge-base", revision, "HEAD")).text
 
     async def changed(self, base: str | None, below: Sequence[Path]) -> set[Path]:
-        """Return the files in these folders that differ from `base`, including those in submodules.
+        """Return the files in these folders that differ from `base`, including files in submodules.
 
         Without a `base`, every file is new. An untracked file is new unless git ignores it.
         """
@@ -120,7 +121,7 @@ class WorkingCopy:
         return known
 
     async def _names(self) -> list[tuple[str, str]]:
-        """Return the status tag and path of each file that is tracked, or untracked and not ignored."""
+        """Return the status tag and path of each file, except untracked files that git ignores."""
         listed = await _git(
             self.top, "ls-files", "-t", "-z", "--full-name", "--cached", "--others", "--exclude-standard"
         )
@@ -128,7 +129,7 @@ class WorkingCopy:
 
 
 async def _changed_inside(folder: Path, known: CommittedEntry | None, below: Sequence[Path]) -> set[Path]:
-    """Return the files that changed in a repository inside another one, such as a submodule."""
+    """Return the changed files of a nested repository, such as a submodule."""
     if not (folder / ".git").exists():
         return set()
     inner = await WorkingCopy.around(folder)
@@ -167,11 +168,12 @@ def _lines(output: Output) -> Iterator[str]:
 
 
 def _overlap(path: Path, folders: Sequence[Path]) -> bool:
-    """Whether a path is inside one of these folders, or contains one."""
+    """Return whether a path is inside one of these folders, or contains one of them."""
     return any(path.is_relative_to(folder) or folder.is_relative_to(path) for folder in folders)
 
 
 def _real(path: str | Path) -> Path:
+    """Resolve the symbolic links in a path."""
     return Path(os.path.realpath(path))
 
 
@@ -188,16 +190,18 @@ class ChangedFiles:
         return cls(found, frozenset(folder for file in found for folder in file.parents))
 
     def affected(self, skills: SkillFolders) -> list[CheckedSkill]:
-        """Return the skills that changed, and those that depend on a changed or removed skill."""
+        """Return the changed skills, and the skills that depend directly on a changed or removed skill."""
         everything = skills.checked.repository.skills
         changed = [skill for skill in everything if self._touches(skills.folders[skill.facts.path])]
         ids = {skill.id for skill in changed} | set(self._removed())
         return [skill for skill in everything if skill.id in ids or not ids.isdisjoint(skill.depends_on)]
 
     def _touches(self, folder: Path) -> bool:
+        """Return whether a file in the folder changed."""
         return _real(folder) in self.folders
 
     def _removed(self) -> Iterator[str]:
+        """Yield the folder names of removed skills."""
         return (file.parent.name for file in self.files if file.name == SKILL_FILE and not file.exists())
 
 
@@ -223,7 +227,7 @@ async def changed_since(revision: str, library: Library, skills: SkillFolders) -
 def problems_of_skills(
     problems: Iterable[Problem], skills: SkillFolders, selected: Iterable[CheckedSkill]
 ) -> list[Problem]:
-    """Return the problems of the `selected` skills, and those that belong to no skill."""
+    """Return the problems of the `selected` skills, and the problems that belong to no skill."""
     selected_folders = {_folder(skill.facts.path) for skill in selected}
     all_folders = {_folder(path) for path in skills.folders}
     found: list[Problem] = []

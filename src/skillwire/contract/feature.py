@@ -1,11 +1,10 @@
-"""The contract's MCP resources: a catalogue, and skills with versions, tags and references."""
+"""The contract's MCP resources: a catalog, and skills with versions, tags and references."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from skillwire.contract.publishing import ContractPublisher, ContractResource, PublishedSkills
 from skillwire.contract.rules.skill import (
-    BLOCK_KEY,
     CARD_TEMPLATE,
     DOCUMENT_TEMPLATE,
     INDEX,
@@ -27,7 +26,7 @@ from skillwire.library.library import Library
 from skillwire.protocol.translate import contents
 
 _TEMPLATES = {
-    "skill-catalog": (CARD_TEMPLATE, "What the catalogue knows of a skill: addresses, version, dependencies"),
+    "skill-catalog": (CARD_TEMPLATE, "What the catalog knows of a skill: addresses, version, dependencies"),
     "skill-document": (DOCUMENT_TEMPLATE, "The document of a skill"),
     "skill-reference": (REFERENCE_TEMPLATE, "A reference of a skill, by its id"),
 }
@@ -37,13 +36,16 @@ _TEMPLATES = {
 class ContractOptions:
     """Adds the repository contract to a server, as one of the `additions` of `ServeOptions`."""
 
-    key: str = BLOCK_KEY
-    """Frontmatter key of the metadata block."""
+    key: str | None = None
+    """Frontmatter key of the metadata block. Default: `x-skillwire` or `x-personal-mcp`."""
     tolerant: bool = False
-    """Leave out skills that violate the contract. Otherwise one error stops all changes."""
+    """Whether to leave out only the skills that violate the contract.
+
+    If False, an error in any skill leaves everything that is published as it was.
+    """
 
     def add_to(self, library: Library) -> AddedFeatures:
-        """Return the resources, problems and `_meta` that the contract adds to a server of `library`."""
+        """Return the resources, problems and `_meta` that the contract adds to a server for `library`."""
         publisher = ContractPublisher(self.key, self.tolerant)
 
         def problems(catalog: Catalog) -> tuple[Problem, ...]:
@@ -58,7 +60,7 @@ class ContractOptions:
 
 
 class ContractResources(ExtraResources):
-    """The published resources. Files have the same bytes as their `skill://` resources."""
+    """The resources that the contract publishes. A file has the same bytes as at its `skill://` URI."""
 
     scheme = SKILLS
 
@@ -116,7 +118,10 @@ class ContractResources(ExtraResources):
         return self._publisher.of(catalog).published
 
     def _of(self, catalog: Catalog) -> dict[str, ContractResource]:
-        """Return the resources that can be read now. A published skill may name a file that is gone."""
+        """Return the resources that can be read now, by URI.
+
+        A published skill may list a file that no longer exists.
+        """
         published = self._published(catalog)
         return {
             uri: each
@@ -133,7 +138,6 @@ def as_resource(resource: ContractResource) -> dict[str, Json]:
         "title": resource.title,
         "description": resource.description,
         "mimeType": resource.mime_type,
-        "annotations": dict(resource.annotations),
         "_meta": dict(resource.meta),
     }
     return {**listed, "icons": [dict(icon) for icon in resource.icons]} if resource.icons else listed

@@ -1,4 +1,4 @@
-"""Fix problems that have exactly one fix, changing only the characters concerned."""
+"""Fix problems that have exactly one fix. Only the affected characters change."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from skillwire.contract.rules.block import proposed_version, repeated
-from skillwire.contract.rules.skill import ContractSkill, SkillFacts, expected_uris
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, expected_uris, key_of
 from skillwire.core.problem import Rule
 from skillwire.core.record import Json
 from skillwire.frontmatter.positions import FieldPath, NodeStyle, Position, find_positions
@@ -18,12 +18,15 @@ from skillwire.frontmatter.yaml12 import load
 
 _COMMENT = re.compile(r"#.*")
 _SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
-"""A version with one or two numbers, which YAML reads as a number."""
+"""Matches a version with one or two numbers, which YAML reads as a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A replacement for the text from `start` to `end`. Its line breaks are `\\n`; the file keeps its own."""
+    """A replacement for the text from `start` to `end`.
+
+    Write line breaks as `\\n`; the file keeps its own style.
+    """
 
     start: int
     end: int
@@ -46,7 +49,7 @@ class EditableFrontmatter:
         return cls(content, text, load(text).values, find_positions(text))
 
     def apply_edits(self, edits: Iterable[Edit]) -> bytes:
-        """Return the file with these edits applied. They must not overlap. Other bytes are unchanged."""
+        """Return the file with these edits applied. Edits must not overlap. All other bytes stay the same."""
         parts = split(self.content)
         source = self.content[parts.start : parts.end].decode()
         offsets = _offsets(source)
@@ -57,11 +60,11 @@ class EditableFrontmatter:
         return self.content[: parts.start] + source.encode() + self.content[parts.end :]
 
     def line_start(self, at: int) -> int:
-        """Return the offset at which the line containing `at` begins."""
+        """Return the offset at which the line that contains `at` begins."""
         return self.text.rfind("\n", 0, at) + 1
 
     def line_end(self, at: int) -> int:
-        """Return the offset after the line containing `at`."""
+        """Return the offset after the line that contains `at`."""
         found = self.text.find("\n", at)
         return len(self.text) if found < 0 else found + 1
 
@@ -72,19 +75,20 @@ def _offsets(source: str) -> list[int]:
     return [*positions, len(source)]
 
 
-def apply_fixes(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -> bytes:
-    """Return a `SKILL.md` with the violations of these rules fixed, where that is safe.
+def apply_fixes(content: bytes, rules: Iterable[Rule], key: str | None, folder: str | None) -> bytes:
+    """Return a `SKILL.md` in which the violations of these rules are fixed.
 
-    Rules without a fix are ignored. Raises `UnreadableError`.
+    The block is under `key` or, without one, under one of `BLOCK_KEYS`. Rules without a fix are ignored. A
+    fix that would also change other values is not applied. Raises `UnreadableError`.
     """
     for rule in dict.fromkeys(rules):
         if (fix := FIXES.get(rule)) is not None:
-            content = _apply_fix(content, fix, key, folder)
+            draft = EditableFrontmatter.of(content)
+            content = _apply_fix(draft, fix, key_of(draft.values, key), folder)
     return content
 
 
-def _apply_fix(content: bytes, fix: "Fix", key: str, folder: str | None) -> bytes:
-    draft = EditableFrontmatter.of(content)
+def _apply_fix(draft: EditableFrontmatter, fix: "Fix", key: str, folder: str | None) -> bytes:
     block = draft.values.get(key)
     subject = ContractSkill(
         SkillFacts("", folder, draft.values), key, block if isinstance(block, dict) else {}
@@ -95,12 +99,13 @@ def _apply_fix(content: bytes, fix: "Fix", key: str, folder: str | None) -> byte
     # YAML can be laid out in ways that the edits do not expect. If the result does not have exactly the
     # expected values, leave the file unchanged.
     try:
-        return after if load(EditableFrontmatter.of(after).text).values == expected else content
+        return after if load(EditableFrontmatter.of(after).text).values == expected else draft.content
     except UnreadableError:
-        return content
+        return draft.content
 
 
 def _tools(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
+    """Separate the tools in `allowed-tools` with spaces instead of commas."""
     value = subject.facts.frontmatter.get("allowed-tools")
     if isinstance(value, str):
         expected["allowed-tools"] = tools = " ".join(parse_tools(value))
@@ -109,30 +114,31 @@ def _tools(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[st
 
 def _version(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
     """Quote a version written as a number, and complete it: `1.10` becomes `"1.10.0"`."""
-    value, way = subject.block.get("version"), subject.way("version")
+    value, field_path = subject.block.get("version"), subject.field_path("version")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        place = draft.places[way]
+        place = draft.places[field_path]
         written = draft.text[place.start : place.end].strip()
         if _SHORT_VERSION.fullmatch(written):
             _block(expected, subject)["version"] = version = proposed_version(written)
-            yield from _replace_value(draft, way, f'"{version}"')
+            yield from _replace_value(draft, field_path, f'"{version}"')
 
 
 def _tags(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
+    """Remove repeated tags."""
     tags = subject.block.get("tags")
     if not isinstance(tags, list):
         return
     duplicates = [at for at, _ in repeated(tags)]
     _block(expected, subject)["tags"] = [tag for at, tag in enumerate(tags) if at not in duplicates]
-    way = subject.way("tags")
-    if draft.places[way].shape is NodeStyle.FLOW:
-        for at in duplicates:  # with the comma before it: a repeated tag is never the first
-            before, here = draft.places[*way, at - 1], draft.places[*way, at]
+    field_path = subject.field_path("tags")
+    if draft.places[field_path].shape is NodeStyle.FLOW:
+        for at in duplicates:  # also remove the comma before the tag; a repeated tag is never the first
+            before, here = draft.places[*field_path, at - 1], draft.places[*field_path, at]
             if "#" not in draft.text[before.end : here.start]:
                 yield Edit(before.end, here.end, "")
         return
     for at in duplicates:
-        place = draft.places[*way, at]
+        place = draft.places[*field_path, at]
         start, end = draft.line_start(place.start), draft.line_end(place.end)
         comment = draft.text[place.end : end].strip()
         indent = " " * (draft.text.index("-", start) - start)
@@ -142,11 +148,12 @@ def _tags(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str
 def _capabilities(
     draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]
 ) -> Iterator[Edit]:
+    """Add the capabilities that the block must declare, if it declares none."""
     if not isinstance(subject.facts.frontmatter.get(subject.key), dict) or subject.block.get("capabilities"):
         return
     addresses = list(expected_uris(subject))
     _block(expected, subject)["capabilities"] = cast("list[Json]", addresses)
-    place, empty = draft.places[subject.key,], draft.places.get(subject.way("capabilities"))
+    place, empty = draft.places[subject.key,], draft.places.get(subject.field_path("capabilities"))
     if place.shape is NodeStyle.FLOW:
         listed = "[" + ", ".join(addresses) + "]"
         if empty is not None:
@@ -168,8 +175,8 @@ def _capabilities(
     last = max(
         (
             each
-            for way, each in draft.places.items()
-            if way[:1] == (subject.key,) and each.shape is not NodeStyle.BLOCK
+            for field_path, each in draft.places.items()
+            if field_path[:1] == (subject.key,) and each.shape is not NodeStyle.BLOCK
         ),
         key=lambda each: each.end,
     )
@@ -189,19 +196,25 @@ FIXES: Mapping[Rule, Fix] = {
 }
 
 
-def _replace_value(draft: EditableFrontmatter, way: FieldPath, text: str) -> Iterator[Edit]:
-    place = draft.places[way]
+def _replace_value(draft: EditableFrontmatter, field_path: FieldPath, text: str) -> Iterator[Edit]:
+    """Yield the edits that replace the value of a field."""
+    place = draft.places[field_path]
     written = draft.text[place.start : place.end]
-    # The first line of a block scalar may end in a comment, which must not be lost. Keep its line break, too.
+    # The first line of a block scalar may end in a comment, which must not be lost. Also keep its line break.
     if not (written.startswith(("|", ">")) and "#" in written.partition("\n")[0]):
         yield Edit(place.start, place.end, text + ("\n" if written.endswith("\n") else ""))
 
 
 def _ends_in_comma(draft: EditableFrontmatter, key: str, closing: int) -> bool:
-    """Whether a block in braces, which ends at `closing`, has a trailing comma."""
-    last = max(place.end for way, place in draft.places.items() if len(way) > 1 and way[0] == key)
+    """Return whether the block in braces that ends at `closing` has a trailing comma."""
+    last = max(
+        place.end
+        for field_path, place in draft.places.items()
+        if len(field_path) > 1 and field_path[0] == key
+    )
     return "," in _COMMENT.sub("", draft.text[last:closing])
 
 
 def _block(expected: dict[str, Json], subject: ContractSkill) -> dict[str, Any]:
+    """Return the metadata block in the expected frontmatter."""
     return cast("dict[str, Any]", expected[subject.key])

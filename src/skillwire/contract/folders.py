@@ -1,43 +1,40 @@
-"""Check the skills in local folders against the contract, including bodies and line numbers."""
+"""Check the skills in local folders against the contract, with line numbers."""
 
 import os
-import stat
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillwire.config.report import places
-from skillwire.config.source_kinds import is_local
+from skillwire.config.source_kinds import is_folder
 from skillwire.contract.repository import CheckedCatalog, CheckedSkill, check_catalog, display_path
-from skillwire.contract.rules.body import SkillBody, check_text, names_in, read_body
 from skillwire.contract.rules.skill import ContractSkill, SkillFacts
 from skillwire.contract.rules.standard import METADATA_FILE, block_for_metadata_file, metadata_hint
-from skillwire.core.names import SKILL_FILE, parent_paths
+from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import SkillwireError
 from skillwire.frontmatter.positions import find_positions, format_field_path
-from skillwire.frontmatter.split import UnreadableError, line_of, split
+from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.frontmatter.yaml12 import load
 from skillwire.library.library import Library
 
 _MAX_FILES = 10_000
 _READ_OF_A_FILE = 256 * 1024
-"""Bytes of each other file that are searched for file names."""
+"""Number of bytes of each other file that are searched for file names."""
 
 
 def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
     """Yield the problems of one `SKILL.md`, with line numbers. `text` is its frontmatter."""
     if not (problems := tuple(problems)):
         return
-    lines = {format_field_path(way): place.line for way, place in find_positions(text).items()}
+    lines = {format_field_path(field_path): place.line for field_path, place in find_positions(text).items()}
     for problem in problems:
         line = problem.line or _nearest(lines, problem.field)
         yield problem if line == problem.line else replace(problem, line=line)
 
 
 def _nearest(lines: dict[str, int], field: str) -> int | None:
-    """Return the line of a field, or of its nearest parent that exists."""
+    """Return the line of a field, or of its nearest parent that exists, or None."""
     while field:
         if field in lines:
             return lines[field]
@@ -47,19 +44,18 @@ def _nearest(lines: dict[str, int], field: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class SkillFolders:
-    """The checked skills of a library, and where each is. Keys are the paths used in problems."""
+    """The checked skills of a library, and the folder of each. Keys are the paths used in problems."""
 
-    key: str
     checked: CheckedCatalog
     folders: Mapping[str, Path]
     uris: Mapping[str, str]
-    """URI of each skill that can be served."""
+    """The URI of each skill that can be served."""
     own: frozenset[str]
-    """Skills in local folders that the user named, not in fetched copies."""
+    """Skills in local folders that the user named. Skills in fetched copies are not included."""
 
 
-def check_folders(library: Library, key: str) -> SkillFolders:
-    """Check every skill of a loaded library, including those that it cannot serve."""
+def check_folders(library: Library, key: str | None) -> SkillFolders:
+    """Check every skill of a loaded library, including skills that it cannot serve."""
     catalog = library.catalog
     served = {display_path(entry, catalog): entry for entry in catalog.entries.values() if entry.listed}
     found = dict(_files_with_errors(library))
@@ -70,12 +66,7 @@ def check_folders(library: Library, key: str) -> SkillFolders:
     named = {source.label for source in library.sources if is_folder(source.place)}
     own = {path for path, entry in served.items() if entry.origin.source in named} | broken.keys()
     checked = check_catalog(catalog, key, more=more)
-    return SkillFolders(key, checked, {**broken, **folders}, uris, frozenset(own))
-
-
-def is_folder(place: str) -> bool:
-    """Whether a source is a local folder."""
-    return is_local(place) and Path(place).is_dir()
+    return SkillFolders(checked, {**broken, **folders}, uris, frozenset(own))
 
 
 def _files_with_errors(library: Library) -> Iterator[tuple[str, Path]]:
@@ -100,7 +91,7 @@ def _facts(path: str, folder: Path, problems: tuple[Problem, ...]) -> SkillFacts
 
 
 def _paths(folder: Path) -> Iterator[str]:
-    """Yield the files in a folder, at most `_MAX_FILES`, without hidden ones."""
+    """Yield the paths of at most `_MAX_FILES` files in a folder. Hidden files are left out."""
     count = 0
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -115,19 +106,14 @@ def _paths(folder: Path) -> Iterator[str]:
 async def all_problems(
     library: Library, skills: SkillFolders, selected: Iterable[CheckedSkill]
 ) -> list[Problem]:
-    """Return all problems of the `selected` skills, sorted by file and line.
-
-    Only one `SKILL.md` is in memory at a time.
-    """
+    """Return all problems of the `selected` skills, with violations of the contract, by file and line."""
     found: list[Problem] = []
     for skill in selected:
-        content = await _content(library, skills, skill)
+        content = await _content(library, skills, skill) if skill.problems else None
         if content is None:
             found.extend(skill.problems)
-            continue
-        problems = _with_block(skill, skills)
-        found.extend(with_lines(problems, split(content).text))
-        found.extend(check_text(_text(skill, content, skills)))
+        else:
+            found.extend(with_lines(_with_block(skill, skills), split(content).text))
     return sorted(found, key=lambda problem: (problem.path, problem.line or 0))
 
 
@@ -142,61 +128,18 @@ async def _content(library: Library, skills: SkillFolders, skill: CheckedSkill) 
 
 
 def _with_block(skill: CheckedSkill, skills: SkillFolders) -> Iterator[Problem]:
-    """Yield the problems of a skill. The hint for a `metadata.yaml` shows the block to write instead."""
+    """Yield the problems of a skill. The hint about a `metadata.yaml` shows the block that replaces it."""
     for problem in skill.problems:
         if problem.rule is not Rule.CONTRACT_METADATA_FILE:
             yield problem
             continue
         text = _beginning(skills.folders[skill.facts.path] / METADATA_FILE)
-        block = block_for_metadata_file(text, ContractSkill.of(skill.facts, skills.key))
+        block = block_for_metadata_file(text, ContractSkill.of(skill.facts, skill.key))
         yield replace(problem, hint=metadata_hint(block))
 
 
-def _text(skill: CheckedSkill, content: bytes, skills: SkillFolders) -> SkillBody:
-    start, folder = split(content).body, skills.folders[skill.facts.path]
-    files = skill.facts.files or frozenset()
-    subject = ContractSkill.of(skill.facts, skills.key)
-    others = files - {SKILL_FILE}
-    return SkillBody(
-        skill.facts.path,
-        line_of(content, start),
-        read_body(content[start:].decode(errors="replace")),
-        files,
-        frozenset(around for path in files for around in parent_paths(path)),
-        executable=_executable(folder, files),
-        declared=frozenset(str(reference.get("path")) for _, reference in subject.references()),
-        names_elsewhere=lambda: _names(folder, others),
-    )
-
-
-def _executable(folder: Path, files: Iterable[str]) -> frozenset[str] | None:
-    if os.name == "nt":  # Windows has no executable bit
-        return None
-    return frozenset(path for path in files if _mode(folder / path) & 0o111)
-
-
-def _mode(file: Path) -> int:
-    try:
-        status = file.stat()
-    except OSError:
-        return 0
-    return status.st_mode if stat.S_ISREG(status.st_mode) else 0
-
-
-def _names(folder: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Return the words that occur in these files, except names that occur only in the file of that name."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for path in paths:
-        for name in names_in(_beginning(folder / path)):
-            found[name].add(path)
-    return frozenset(name for name, where in found.items() if not _only_itself(name, where))
-
-
-def _only_itself(name: str, where: set[str]) -> bool:
-    return len(where) == 1 and all(path.rpartition("/")[2].startswith(name) for path in where)
-
-
 def _beginning(file: Path) -> str:
+    """Return the first bytes of a file as text, or an empty string if it cannot be read."""
     try:
         with file.open("rb") as opened:
             return opened.read(_READ_OF_A_FILE).decode(errors="replace")

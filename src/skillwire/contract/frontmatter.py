@@ -1,4 +1,4 @@
-"""Validate frontmatter against the contract and return it as typed values."""
+"""Validate frontmatter against the contract, and return it as typed values."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from typing import Any, cast
 from skillwire.contract.rules.check import check_skill
 from skillwire.contract.rules.references import MIME_TYPE
 from skillwire.contract.rules.skill import (
-    BLOCK_KEY,
     ContractSkill,
     SkillFacts,
+    key_of,
     stripped,
     stripped_keys,
     text_or_none,
@@ -26,11 +26,16 @@ from skillwire.safe_text import quoted
 
 def key_problems(raw: Mapping[Any, Any], path: str) -> Iterator[Problem]:
     """Yield a problem for each key that is not a string, at any depth."""
-    for way, key in _wrong_keys(raw, ()):
+    for field_path, key in _wrong_keys(raw, ()):
         message = f"{quoted(str(key))} is used as a key, but is not text"
         hint = f"write it as text: {quoted(repr(str(key)))}"
         yield Problem(
-            path, Rule.YAML_KEY, Severity.ERROR, message, hint=hint, field=format_field_path((*way, str(key)))
+            path,
+            Rule.YAML_KEY,
+            Severity.ERROR,
+            message,
+            hint=hint,
+            field=format_field_path((*field_path, str(key))),
         )
 
 
@@ -45,20 +50,20 @@ def _with_text_keys(value: Any) -> Any:
     return list(map(_with_text_keys, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
-def _wrong_keys(value: Any, way: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
+def _wrong_keys(value: Any, field_path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[Any, Any]", value).items():
             if not isinstance(key, str):
-                yield way, key
-            yield from _wrong_keys(item, (*way, str(key)))
+                yield field_path, key
+            yield from _wrong_keys(item, (*field_path, str(key)))
     elif isinstance(value, list):
         for at, item in enumerate(cast("list[Any]", value)):
-            yield from _wrong_keys(item, (*way, at))
+            yield from _wrong_keys(item, (*field_path, at))
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A file of the skill that has a URI of its own."""
+    """A document of a skill that the contract publishes at a URI of its own."""
 
     id: str
     path: str
@@ -69,7 +74,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SkillFrontmatter:
-    """A valid frontmatter as typed values. `raw` is the original, which is published."""
+    """A valid frontmatter as typed values. `raw` is the original frontmatter, which is published."""
 
     name: str
     description: str
@@ -90,16 +95,19 @@ class SkillFrontmatter:
 
 
 def validate_skill_frontmatter(
-    raw: Mapping[str, Any], dir_name: str, *, key: str = BLOCK_KEY
+    raw: Mapping[str, Any], dir_name: str, *, key: str | None = None
 ) -> SkillFrontmatter:
-    """Return `raw` as a typed value. Raises `ContractError` with one error for each violation.
+    """Validate frontmatter and return it as a typed value.
 
-    `dir_name` is the name of the skill's folder. Files and other skills are not checked.
+    Raises `ContractError` with one error for each violation.
+
+    The metadata block is under `key`, by default `x-skillwire` or `x-personal-mcp`. `dir_name` is the name of
+    the skill's folder. Files and other skills are not checked.
     """
-    path = f"{dir_name}/SKILL.md"
+    path, key = f"{dir_name}/SKILL.md", key_of(raw, key)
     unreadable = tuple(key_problems(raw, path))
     fields = with_text_keys(raw) if unreadable else raw
-    # The contract ignores white space around strings, so strip the name before the standard rules check it.
+    # The contract ignores whitespace around strings, so strip the name before the standard rules check it.
     tidy = {**fields, "name": stripped(fields["name"])} if "name" in fields else dict(fields)
     problems = (*unreadable, *check_fields(Fields(tidy, {}), path, dir_name))
     found = tuple(check_skill(SkillFacts(path, dir_name, fields, problems=problems), key))
@@ -111,7 +119,7 @@ def validate_skill_frontmatter(
 def build_frontmatter(
     raw: Mapping[str, Json], key: str, warnings: tuple[Problem, ...] = ()
 ) -> SkillFrontmatter:
-    """Build the typed frontmatter from one without errors. White space around strings is stripped."""
+    """Convert frontmatter without errors to typed values. Whitespace around strings is stripped."""
     subject = ContractSkill.of(SkillFacts("", None, raw), key)
     block, fields = subject.block, cast("dict[str, Json]", stripped(dict(raw)))
     return SkillFrontmatter(
@@ -134,7 +142,7 @@ def build_frontmatter(
 
 
 def allowed_tools(raw: Mapping[str, Json]) -> list[str]:
-    """Return the allowed tools, which may be written as text or as a list."""
+    """Return the allowed tools. The field may be text or a list."""
     value = raw.get("allowed-tools")
     return parse_tools(value) if isinstance(value, str) else texts(value)
 
@@ -152,6 +160,7 @@ def _as_text(value: Json) -> str:
 
 
 def _once(items: Iterable[str]) -> tuple[str, ...]:
+    """Return the items without repetitions."""
     return tuple(dict.fromkeys(items))
 
 

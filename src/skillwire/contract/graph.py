@@ -1,4 +1,4 @@
-"""The dependency graph: cycles, order, and output as tree, JSON, Mermaid and DOT."""
+"""The dependency graph: its cycles and order, and its output as a tree, JSON, Mermaid or DOT."""
 
 import heapq
 from collections import deque
@@ -14,7 +14,7 @@ class Graph:
     """The dependencies of all skills. Each method takes roughly linear time."""
 
     edges: Mapping[str, tuple[str, ...]]
-    """The dependencies of each skill, including unknown ids, in the order in which they are declared."""
+    """The dependencies of each skill in the declared order, including unknown ids."""
 
     @classmethod
     def of(cls, dependencies: Mapping[str, Iterable[str]]) -> "Graph":
@@ -22,7 +22,7 @@ class Graph:
         return cls({each: tuple(dict.fromkeys(needed)) for each, needed in sorted(dependencies.items())})
 
     def dependencies_of(self, skill_id: str) -> tuple[str, ...]:
-        """Return the direct dependencies of a skill, without unknown ids and itself."""
+        """Return the direct dependencies of a skill, without unknown ids and the skill itself."""
         return tuple(each for each in self.edges[skill_id] if each in self.edges and each != skill_id)
 
     def unknown(self) -> Iterator[tuple[str, str]]:
@@ -41,7 +41,10 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Skills in topological order, then by id. Leaves out cycles and the skills that depend on one."""
+        """The skills in topological order, then by id.
+
+        Leaves out cycles, and skills that depend on a cycle.
+        """
         waiting = {each: len(self.dependencies_of(each)) for each in self.edges}
         ready = [each for each, number in waiting.items() if number == 0]
         heapq.heapify(ready)
@@ -60,7 +63,7 @@ class Graph:
 
     @cached_property
     def cycles(self) -> tuple[tuple[str, ...], ...]:
-        """One short cycle for each strongly connected component. Its first id is repeated at the end."""
+        """A shortest cycle for each strongly connected component. The first id is repeated at the end."""
         components = (
             component for component in _components(self.edges, self.dependencies_of) if len(component) > 1
         )
@@ -128,7 +131,7 @@ def _components(
 
 
 def _settle(unsettled: dict[str, None], node: str) -> frozenset[str]:
-    """Remove and return `node` and every node visited after it."""
+    """Remove `node` and every node visited after it from `unsettled`, and return them."""
     component: set[str] = set()
     while node not in component:
         component.add(unsettled.popitem()[0])
@@ -138,7 +141,7 @@ def _settle(unsettled: dict[str, None], node: str) -> frozenset[str]:
 def as_tree(graph: Graph) -> Iterator[str]:
     """Yield the lines of a tree: each skill without dependents, with its dependencies below it.
 
-    A skill's dependencies are drawn once, so the output has at most one line for each skill and edge.
+    The dependencies of a skill are shown only once, so there is at most one line for each skill and edge.
     """
     roots = [each for each in graph.edges if not graph.dependents[each]]
     drawn: set[str] = set()
@@ -191,6 +194,7 @@ DRAWINGS: Mapping[str, Callable[[Graph], Iterator[str]]] = {
 
 
 def _branch(graph: Graph, root: str, drawn: set[str]) -> Iterator[str]:
+    """Yield the lines for a skill and its dependencies."""
     # Pending lines: the skill, the prefix of its line, the prefix of the lines below it, and its ancestors.
     pending: list[tuple[str, str, str, frozenset[str]]] = [(root, "", "", frozenset())]
     while pending:
@@ -218,6 +222,7 @@ def _edges(graph: Graph) -> Iterator[tuple[str, str]]:
 
 
 def _numbers(graph: Graph) -> dict[str, int]:
+    """Return a number for each skill, because ids are not valid node names."""
     names = dict.fromkeys((*graph.edges, *(needed for _, needed in graph.unknown())))
     return {name: number for number, name in enumerate(names)}
 

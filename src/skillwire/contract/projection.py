@@ -1,4 +1,4 @@
-"""Project skills: write copies whose frontmatter has only standard fields, or compare existing copies."""
+"""Projection: write copies of skills that keep only the standard frontmatter fields, or check such copies."""
 
 import json
 import os
@@ -9,10 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from skillwire.contract.folders import is_folder
+from skillwire.config.source_kinds import is_folder
 from skillwire.contract.frontmatter import allowed_tools, metadata_of
-from skillwire.contract.repository import check_one, check_repository, display_path, skill_facts
-from skillwire.contract.rules.skill import SEVERITIES, STANDARD
+from skillwire.contract.repository import CheckedSkill, check_one, check_repository, display_path, skill_facts
+from skillwire.contract.rules.skill import (
+    SEVERITIES,
+    STANDARD,
+    SkillFacts,
+    key_of,
+    projected_key,
+    used_key,
+)
 from skillwire.core.conformance import MAX_COMPATIBILITY
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.output_folder import MANIFEST_NAME, SiteFolder
@@ -39,10 +46,12 @@ class Projection:
     """Fields left out because the standard does not define them."""
 
 
-def project(content: bytes, key: str) -> Projection:
-    """Return the projection of a valid `SKILL.md`. Projecting a projection returns it unchanged."""
+def project(content: bytes, key: str | None) -> Projection:
+    """Return the projection of a valid `SKILL.md`. A file that is already a projection stays the same."""
     parts = split(content)
-    raw = restore_block(load(parts.text).values, key)
+    written = load(parts.text).values
+    key = key_of(written, key)
+    raw = restore_block(written, key)
     lines = "".join(_lines(standard_fields(raw, key)))
     body = content[parts.body :]
     closing = b"---\n" if body or content.endswith(b"\n") else b"---"
@@ -53,7 +62,7 @@ def project(content: bytes, key: str) -> Projection:
 def restore_block(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Undo a projection: move the block from `metadata` back under `key`. Other frontmatter is unchanged."""
     metadata: Json = raw.get("metadata")
-    if key in raw or not isinstance(metadata, dict) or f"{key}.id" not in metadata:
+    if key in raw or projected_key(raw, key) is None or not isinstance(metadata, dict):
         return raw
     prefix = f"{key}."
     block = {
@@ -67,7 +76,7 @@ def restore_block(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def standard_fields(raw: Mapping[str, Json], key: str) -> dict[str, str | dict[str, str]]:
-    """Return the standard fields of a valid frontmatter, in the order in which they are written."""
+    """Return the standard fields of a valid frontmatter, in the order in which the projection writes them."""
     fields: dict[str, str | dict[str, str]] = {
         "name": str(raw["name"]),
         "description": str(raw["description"]).strip(),
@@ -83,7 +92,7 @@ def standard_fields(raw: Mapping[str, Json], key: str) -> dict[str, str | dict[s
 
 
 def projection_problems(raw: Mapping[str, Json], key: str, path: str) -> Iterator[Problem]:
-    """Yield an error if a field cannot be projected, and a warning for each field that is left out."""
+    """Yield an error if `compatibility` is too long, and a warning for each field that is left out."""
     compatibility = raw.get("compatibility")
     if isinstance(compatibility, str) and len(compatibility) > MAX_COMPATIBILITY:
         message = (
@@ -107,6 +116,7 @@ def _tools(raw: Mapping[str, Json]) -> str:
 
 
 def _flatten_block(raw: Mapping[str, Json], key: str) -> Iterator[tuple[str, str]]:
+    """Yield the items of `metadata` that store the metadata block."""
     block = raw.get(key)
     if not isinstance(block, dict):
         return
@@ -116,15 +126,17 @@ def _flatten_block(raw: Mapping[str, Json], key: str) -> Iterator[tuple[str, str
 
 
 def _compact(value: Json) -> str:
+    """Return a value as compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _parse_packed(name: str, value: Json) -> Json:
+    """Return the value of the block that an item of `metadata` stores."""
     if name in _PLAIN or not isinstance(value, str):
         return value
     try:
         return json.loads(value)
-    except json.JSONDecodeError:  # edited by hand: the rules for the block report it
+    except json.JSONDecodeError:  # edited by hand; the rules for the block report it
         return value
 
 
@@ -143,7 +155,7 @@ class ProjectedSkill:
 
     id: str
     path: str
-    """Its folder, relative to that of the projection."""
+    """The skill's folder, relative to the output folder."""
     dropped: tuple[str, ...]
     """Fields left out because the standard does not define them."""
 
@@ -153,9 +165,9 @@ class PlannedFile:
     """One file of a projection."""
 
     uri: str
-    """The resource that it is copied from."""
+    """The URI of the resource from which the file is copied."""
     projected: bool
-    """Whether its frontmatter is projected. Other files are copied unchanged."""
+    """Whether the file's frontmatter is projected. If False, the file is copied unchanged."""
     executable: bool
 
 
@@ -163,14 +175,14 @@ class PlannedFile:
 class Plan:
     """The files that a projection would write, and the problems found."""
 
-    key: str
+    key: str | None
     skills: tuple[ProjectedSkill, ...]
     files: Mapping[str, PlannedFile]
     problems: tuple[Problem, ...]
 
 
 def check_out_is_separate(library: Library, out: Path) -> None:
-    """Raise `UsageError` if the output folder contains, or is inside, a source folder."""
+    """Raise `UsageError` if the output folder contains a source folder or is inside one."""
     target = os.path.realpath(out)
     for source in library.sources:
         root = os.path.realpath(source.place)
@@ -181,25 +193,31 @@ def check_out_is_separate(library: Library, out: Path) -> None:
             )
 
 
-def plan_projection(library: Library, key: str) -> Plan:
-    """Check every skill, and plan the files of the projection. Skills already projected stay the same."""
+def plan_projection(library: Library, key: str | None) -> Plan:
+    """Check every skill, and plan the files of the projection.
+
+    Skills that are already projected stay the same.
+    """
     catalog = library.catalog
     entries = {display_path(entry, catalog): entry for entry in catalog.entries.values()}
     known = [skill_facts(entry, catalog) for entry in entries.values()]
-    checked = [
-        check_one(replace(each, frontmatter=restore_block(each.frontmatter, key)), key) for each in known
-    ]
+    new_key = used_key(each.frontmatter for each in known)
+    checked = [_check_restored(each, key_of(each.frontmatter, key, new_key)) for each in known]
     reported = {problem for facts in known for problem in facts.problems}
     problems = [problem for problem in catalog.problems if problem not in reported]
     skills: list[ProjectedSkill] = []
     files: dict[str, PlannedFile] = {}
-    for skill in check_repository(checked, key).skills:
+    for skill in check_repository(checked).skills:
         raw, entry = skill.facts.frontmatter, entries[skill.facts.path]
-        problems.extend((*skill.problems, *projection_problems(raw, key, skill.facts.path)))
+        problems.extend((*skill.problems, *projection_problems(raw, skill.key, skill.facts.path)))
         folder = posixpath.dirname(entry.origin.path) or entry.name
-        skills.append(ProjectedSkill(skill.id, folder, tuple(sorted(raw.keys() - {*STANDARD, key}))))
+        skills.append(ProjectedSkill(skill.id, folder, tuple(sorted(raw.keys() - {*STANDARD, skill.key}))))
         _add(files, entry, folder)
     return Plan(key, tuple(skills), dict(sorted(files.items())), tuple(problems))
+
+
+def _check_restored(facts: SkillFacts, key: str) -> CheckedSkill:
+    return check_one(replace(facts, frontmatter=restore_block(facts.frontmatter, key)), key)
 
 
 async def write(library: Library, plan: Plan, site: SiteFolder) -> None:
@@ -216,7 +234,7 @@ async def write(library: Library, plan: Plan, site: SiteFolder) -> None:
 
 
 async def differences(library: Library, plan: Plan, site: SiteFolder) -> dict[str, list[str]]:
-    """Compare the folder with the plan: return the paths that are missing, differ or are left over."""
+    """Compare the folder with the plan. Return the paths that are missing, differ or are left over."""
     found: dict[str, list[str]] = {"missing": [], "differs": [], "left over": []}
     async for path, content in _contents(library, plan):
         existing = site.content(path)
@@ -224,7 +242,7 @@ async def differences(library: Library, plan: Plan, site: SiteFolder) -> dict[st
             found["missing"].append(path)
         elif existing != content or _is_executable(site.folder / path) != plan.files[path].executable:
             found["differs"].append(path)
-    if not site.has_manifest:  # without it, files left over cannot be identified
+    if not site.has_manifest:  # without a manifest, leftover files cannot be identified
         found["missing"].append(MANIFEST_NAME)
     elif site.unfinished:
         found["differs"].append(MANIFEST_NAME)
@@ -244,6 +262,7 @@ def _add(files: dict[str, PlannedFile], entry: SkillRecord, folder: str) -> None
 
 
 async def _contents(library: Library, plan: Plan) -> AsyncIterator[tuple[str, bytes]]:
+    """Yield the path and content of each planned file."""
     for path, planned in plan.files.items():
         content = (await library.read(planned.uri)).content
         yield path, project(content, plan.key).content if planned.projected else content

@@ -1,4 +1,4 @@
-"""The resources that a server publishes under the contract, and what it publishes while skills are broken."""
+"""The resources that a server publishes under the contract, also while some skills are broken."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,19 +9,23 @@ from skillwire.contract.frontmatter import Reference, SkillFrontmatter
 from skillwire.contract.graph import Graph
 from skillwire.contract.repository import CheckedCatalog, CheckedSkill, check_catalog
 from skillwire.contract.rules.references import MIME_TYPE
-from skillwire.contract.rules.skill import BLOCK_KEY, INDEX, card_uri, document_uri, reference_uri
+from skillwire.contract.rules.skill import INDEX, card_uri, document_uri, reference_uri
 from skillwire.core.mime import JSON
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Json, SkillRecord
 from skillwire.library.catalog import Catalog
 
 MARKS: Mapping[str, Json] = {"readOnlyHint": True, "idempotentHint": True}
-"""Hints that reading has no side effects. Repeated in `meta`, because some servers drop annotations."""
+"""Marks in `_meta` stating that a read has no side effects.
+
+No version of MCP defines them in the `annotations` of a resource, only in those of a tool. The SDK drops
+annotations that the protocol version does not define.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ContractResource:
-    """One published URI, and everything that a server can register with it."""
+    """A published URI, with everything that a server registers for it."""
 
     uri: str
     name: str
@@ -30,13 +34,12 @@ class ContractResource:
     mime_type: str
     version: str | None = None
     tags: tuple[str, ...] = ()
-    annotations: Mapping[str, Json] = field(default_factory=lambda: MARKS)
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     icons: tuple[Mapping[str, Json], ...] = ()
     skill_id: str | None = None
-    """Id of its skill, or None for the index."""
+    """The id of the skill, or None for the index."""
     path: str | None = None
-    """The file of the skill that it returns, or None for the index and cards, which are generated."""
+    """The path of the file to return, or None for the index and cards, which are generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +52,21 @@ class PublishedSkill:
 
     @property
     def runtime_meta(self) -> dict[str, Json]:
-        """The `_meta` of every read and tool result for this skill."""
+        """The `_meta` of every response to a read or tool call for this skill."""
         each = self.frontmatter
         return {"skill_id": each.id, "version": each.version, "tags": list(each.tags)}
 
 
 @dataclass(frozen=True)
 class PublishedSkills:
-    """All published skills and their resources, in an order that does not depend on the order of loading."""
+    """All published skills and their resources, in an order that is always the same for the same skills."""
 
     skills: Mapping[str, PublishedSkill]
     """Skills by id, sorted."""
 
     @classmethod
     def of(cls, valid: Iterable[tuple[CheckedSkill, SkillFrontmatter]]) -> "PublishedSkills":
-        """Return the publication of skills without errors."""
+        """Return the published form of skills without errors."""
         found = {each.id: PublishedSkill(each, skill.facts.uri) for skill, each in valid}
         return cls(dict(sorted(found.items())))
 
@@ -73,7 +76,7 @@ class PublishedSkills:
 
     @cached_property
     def resources(self) -> Mapping[str, ContractResource]:
-        """Every resource by URI: the index, then cards, documents and references."""
+        """Every resource by URI: first the index, then cards, `SKILL.md` files and references."""
         resources = [_INDEX, *map(_card, self.skills.values())]
         for skill in self.skills.values():
             resources.extend(_files(skill.frontmatter))
@@ -116,8 +119,8 @@ def _card(skill: PublishedSkill) -> ContractResource:
     return ContractResource(
         card_uri(each.id),
         f"{each.id}-catalog",
-        f"{_title(each)}: catalogue entry",
-        f"What the catalogue knows of the skill {each.id}: addresses, version, dependencies",
+        f"{_title(each)}: catalog entry",
+        f"What the catalog knows of the skill {each.id}: addresses, version, dependencies",
         JSON,
         each.version,
         each.tags,
@@ -168,6 +171,7 @@ def _meta(skill: SkillFrontmatter, path: str) -> dict[str, Json]:
 
 
 def _summary(skill: SkillFrontmatter) -> dict[str, Json]:
+    """Return the fields that the index and the card share."""
     return {
         "id": skill.id,
         "description": skill.description,
@@ -190,7 +194,7 @@ def _json(value: dict[str, Json]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The check of one catalogue, and the skills published for it."""
+    """The check of one catalog, and the skills published for it."""
 
     checked: CheckedCatalog
     published: PublishedSkills
@@ -198,19 +202,21 @@ class Publication:
 
 @dataclass(slots=True)
 class ContractPublisher:
-    """Decides which skills are published for each successive catalogue of a library.
+    """Decides which skills are published for each successive catalog of a library.
 
-    Strict: a catalogue with errors changes nothing; the skills published before stay, as far as they exist.
-    Tolerant: valid skills are published, and a broken skill stays as it was before, as long as it exists.
+    If strict, a catalog with errors changes nothing: the skills published before stay, unless they were
+    removed. If tolerant, valid skills are published, and the last valid version of a broken skill stays until
+    the skill is removed.
     """
 
-    key: str = BLOCK_KEY
+    key: str | None = None
+    """Frontmatter key of the metadata block. None means one of `BLOCK_KEYS`."""
     tolerant: bool = False
     _last: Publication | None = None
     _before: Publication | None = None
 
     def of(self, catalog: Catalog) -> Publication:
-        """Return the publication for a catalogue. Those of the last two catalogues are cached."""
+        """Return the publication for a catalog. The publications for the last two catalogs are cached."""
         for cached in (self._last, self._before):
             if cached is not None and cached.checked.catalog is catalog:
                 return cached
@@ -219,7 +225,10 @@ class ContractPublisher:
         return self._last
 
     def runtime_meta(self, entry: SkillRecord, catalog: Catalog) -> dict[str, Json]:
-        """Return the `_meta` of reads and tool results for a skill, empty if it is not published."""
+        """Return the `_meta` of reads and tool results for a skill.
+
+        It is empty if the skill is not published.
+        """
         skill = self.of(catalog).published.by_uri.get(entry.uri)
         return {} if skill is None else skill.runtime_meta
 
@@ -233,6 +242,6 @@ class ContractPublisher:
 
 
 def _broken(found: CheckedCatalog, known: Mapping[str, PublishedSkill]) -> dict[str, PublishedSkill]:
-    """Return the earlier versions of skills that are broken now."""
+    """Return the last valid version of each skill that is broken now."""
     broken = {skill.facts.uri for skill in found.repository.skills if skill.frontmatter is None}
     return {each: skill for each, skill in known.items() if skill.uri in broken}

@@ -1,4 +1,4 @@
-"""Print problems in the format of the contract."""
+"""Print contract problems, as `skillwire check --contract` does."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,7 +13,10 @@ from skillwire.terminal.output import COLOURS, stdout_console
 
 
 def print_contract_text(problems: Sequence[Problem], _library: Library) -> None:
-    """Print each problem as `path: field: message`, with paths relative to the checked folder."""
+    """Print each problem as `path: field: message (severity: rule, line)`, followed by its hint.
+
+    Paths are relative to the checked folder.
+    """
     print_contract_problems(stdout_console(), problems)
 
 

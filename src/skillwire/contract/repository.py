@@ -1,4 +1,4 @@
-"""Check all skills of a repository or catalogue, each alone and then together."""
+"""Check all skills of a repository or catalog: first each skill, then the relations between them."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from skillwire.contract.frontmatter import SkillFrontmatter, build_frontmatter
 from skillwire.contract.graph import Graph
 from skillwire.contract.rules.check import check_skill
-from skillwire.contract.rules.skill import ContractSkill, SkillFacts, is_id, texts
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, is_id, key_of, texts, used_key
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord
 from skillwire.library.catalog import Catalog
@@ -19,8 +19,10 @@ class CheckedSkill:
     """A skill and its problems."""
 
     facts: SkillFacts
+    key: str
+    """Frontmatter key of its metadata block."""
     id: str
-    """Its id or, without one, its name, folder or path."""
+    """The skill's id. If it has none, its name, folder or path."""
     has_id: bool
     depends_on: tuple[str, ...]
     problems: tuple[Problem, ...]
@@ -28,7 +30,7 @@ class CheckedSkill:
     """Its typed frontmatter, or None if there is an error."""
 
     def with_problems(self, problems: Sequence[Problem]) -> "CheckedSkill":
-        """Return a copy with these problems added. An error removes the frontmatter."""
+        """Return a copy with these problems added. If one is an error, the copy has no `frontmatter`."""
         if not problems:
             return self
         broken = any(map(_is_error, problems))
@@ -61,18 +63,18 @@ class Repository:
 
 
 def check_one(facts: SkillFacts, key: str) -> CheckedSkill:
-    """Check one skill without regard to others."""
+    """Check one skill, without its relations to other skills."""
     subject = ContractSkill.of(facts, key)
     problems = tuple(check_skill(facts, key))
     valid = not any(map(_is_error, problems))
     needed = tuple(dict.fromkeys(texts(subject.block.get("depends_on"))))
     frontmatter = build_frontmatter(facts.frontmatter, key, problems) if valid else None
-    # Other skills can depend on a skill without an id, by its name.
+    # Other skills can depend on a skill without an id by using its name.
     known_as = subject.id or subject.name or facts.folder or facts.path
-    return CheckedSkill(facts, known_as, subject.id is not None, needed, problems, frontmatter)
+    return CheckedSkill(facts, key, known_as, subject.id is not None, needed, problems, frontmatter)
 
 
-def check_repository(checked: Iterable[CheckedSkill], key: str) -> Repository:
+def check_repository(checked: Iterable[CheckedSkill]) -> Repository:
     """Check the relations between skills: duplicate ids, unknown dependencies and cycles."""
     skills = sorted(checked, key=lambda skill: skill.facts.path)
     first: dict[str, CheckedSkill] = {}
@@ -80,44 +82,42 @@ def check_repository(checked: Iterable[CheckedSkill], key: str) -> Repository:
         first.setdefault(skill.id, skill)
     graph = Graph.of({skill.id: skill.depends_on for skill in first.values()})
     cycles = {each: cycle for cycle in graph.cycles for each in cycle}
-    related = [skill.with_problems([*_relations(skill, key, first, cycles)]) for skill in skills]
+    related = [skill.with_problems([*_relations(skill, first, cycles)]) for skill in skills]
     broken = {skill.id for skill in related if skill.frontmatter is None}
     broken -= {skill.id for skill in related if skill.frontmatter is not None}
-    return Repository(tuple(_with_warnings(skill, key, broken) for skill in related), graph)
+    return Repository(tuple(_with_warnings(skill, broken) for skill in related), graph)
 
 
 def _relations(
     skill: CheckedSkill,
-    key: str,
     first: Mapping[str, CheckedSkill],
     cycles: Mapping[str, tuple[str, ...]],
 ) -> Iterator[Problem]:
+    """Yield the problems with a skill's id and dependencies."""
     if skill.has_id and (other := first[skill.id]) is not skill:
         message = f"the id {quoted(skill.id)} belongs to {quoted(other.facts.path)}"
         hint = "give one of the two another id, name and folder"
-        yield skill.facts.problem((key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
+        yield skill.facts.problem((skill.key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
     for needed in skill.depends_on:
         if needed not in first and is_id(needed):  # a bad id is already reported
             message = f"there is no skill {quoted(needed)}"
             hint = "fix the id, or remove it; `skillwire graph` shows all ids"
-            yield skill.facts.problem(
-                _way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint
-            )
+            yield skill.facts.problem(_way(skill, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint)
     if (cycle := cycles.get(skill.id)) is not None:
         message = f"the skills depend on each other: {quoted(' → '.join(cycle))}"
         hint = "remove one of these dependencies"
-        yield skill.facts.problem((key, "depends_on"), Rule.CONTRACT_DEPENDENCY_CYCLE, message, hint)
+        yield skill.facts.problem((skill.key, "depends_on"), Rule.CONTRACT_DEPENDENCY_CYCLE, message, hint)
 
 
-def _with_warnings(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
-    """Add a warning for each broken skill that a valid skill depends on."""
+def _with_warnings(skill: CheckedSkill, broken: set[str]) -> CheckedSkill:
+    """Add a warning for each broken skill on which this valid skill depends."""
     if skill.frontmatter is None:
         return skill
     message = "the skill {} breaks the contract, so this one may lack something"
     hint = "fix that skill first"
     problems = (
         skill.facts.problem(
-            _way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_BROKEN, message.format(quoted(needed)), hint
+            _way(skill, needed), Rule.CONTRACT_DEPENDENCY_BROKEN, message.format(quoted(needed)), hint
         )
         for needed in skill.depends_on
         if needed in broken
@@ -125,10 +125,10 @@ def _with_warnings(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSk
     return skill.with_problems([*problems])
 
 
-def _way(skill: CheckedSkill, key: str, needed: str) -> tuple[str | int, ...]:
-    listed = ContractSkill.of(skill.facts, key).block["depends_on"]
+def _way(skill: CheckedSkill, needed: str) -> tuple[str | int, ...]:
+    listed = ContractSkill.of(skill.facts, skill.key).block["depends_on"]
     assert isinstance(listed, list), "a skill with dependencies has a list of them"
-    return (key, "depends_on", listed.index(needed))
+    return (skill.key, "depends_on", listed.index(needed))
 
 
 def _is_error(problem: Problem) -> bool:
@@ -137,14 +137,19 @@ def _is_error(problem: Problem) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCatalog:
-    """The result of checking one catalogue."""
+    """The result of checking one catalog."""
 
     catalog: Catalog
     repository: Repository
     others: tuple[Problem, ...]
-    """Problems of sources, and of skills that are not in the catalogue."""
+    """Problems of sources, and of skills that are not in the catalog."""
     known: Mapping[str, tuple[SkillRecord, CheckedSkill]]
-    """Each record and its own check by URI, reused in the next check if the record is the same."""
+    """Each record and the result of checking it alone, by URI.
+
+    Reused in the next check if the record is the same.
+    """
+    new_key: str
+    """The key for a skill without a block."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -157,30 +162,35 @@ class CheckedCatalog:
 
 
 def check_catalog(
-    catalog: Catalog, key: str, before: CheckedCatalog | None = None, more: Sequence[SkillFacts] = ()
+    catalog: Catalog,
+    key: str | None,
+    before: CheckedCatalog | None = None,
+    more: Sequence[SkillFacts] = (),
 ) -> CheckedCatalog:
-    """Check every skill of `catalog`, and `more` skills that are not in it. Reuses results of `before`.
+    """Check every skill in `catalog`, and `more` skills that are not in it. Reuses results from `before`.
 
-    Live skills of connected programs are left out, because they are not part of the repository.
+    Without a `key`, the block of each skill is under one of `BLOCK_KEYS`. Live skills from connected
+    programs are left out, because they are not part of the repository.
     """
     old: Mapping[str, tuple[SkillRecord, CheckedSkill]] = before.known if before is not None else {}
     known: dict[str, tuple[SkillRecord, CheckedSkill]] = {}
-    for uri, entry in catalog.entries.items():
-        if not entry.listed or entry.dynamic:
-            continue
-        last = old.get(uri)
-        if last is None or last[0] is not entry:
-            last = entry, check_one(skill_facts(entry, catalog), key)
+    entries = {uri: each for uri, each in catalog.entries.items() if each.listed and not each.dynamic}
+    frontmatters = (*(each.frontmatter for each in entries.values()), *(each.frontmatter for each in more))
+    new_key = used_key(frontmatters) if key is None else key
+    for uri, entry in entries.items():
+        resolved, last = key_of(entry.frontmatter, key, new_key), old.get(uri)
+        if last is None or last[0] is not entry or last[1].key != resolved:
+            last = entry, check_one(skill_facts(entry, catalog), resolved)
         known[uri] = last
     checked = [checked for _, checked in known.values()]
-    checked.extend(check_one(facts, key) for facts in more)
+    checked.extend(check_one(facts, key_of(facts.frontmatter, key, new_key)) for facts in more)
     reported = {problem for skill in checked for problem in skill.facts.problems}
     others = tuple(problem for problem in catalog.problems if problem not in reported)
-    return CheckedCatalog(catalog, check_repository(checked, key), others, known)
+    return CheckedCatalog(catalog, check_repository(checked), others, known, new_key)
 
 
 def skill_facts(entry: SkillRecord, catalog: Catalog) -> SkillFacts:
-    """Return the facts of a skill in the catalogue, for the rules."""
+    """Return the facts about a skill in the catalog that the rules need."""
     path = display_path(entry, catalog)
     return SkillFacts(
         path,
@@ -203,5 +213,5 @@ def _shown(entry: SkillRecord, path: str, catalog: Catalog) -> str:
 
 def _folder(entry: SkillRecord) -> str:
     """Return the name of a skill's folder."""
-    folder = os.path.dirname(entry.origin.path) or entry.origin.location  # noqa: PTH120 - also no real path
+    folder = os.path.dirname(entry.origin.path) or entry.origin.location  # noqa: PTH120 - a path inside the source, not on disk
     return os.path.basename(folder)  # noqa: PTH119

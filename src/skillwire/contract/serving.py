@@ -1,4 +1,4 @@
-"""`serve --contract`: its options, and the check before a server starts."""
+"""`serve --contract`: the options, and the check before a server starts."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,7 +7,6 @@ from cyclopts import Parameter
 
 from skillwire.area import ServeFlags, ServePart, ServerContext, ServeRequest
 from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.errors import SourceError, UsageError
 from skillwire.features.addition import AddedFeatures
 from skillwire.library.library import Library
@@ -16,15 +15,16 @@ from skillwire.terminal.messages import pluralize
 
 @dataclass(frozen=True, slots=True)
 class ContractServeFlags(ServeFlags):
-    """Options of `serve` for the repository contract."""
+    """Options that add the repository contract to `serve`."""
 
     contract: Annotated[
         bool, Parameter(help="Require the repository contract, and serve its `resource://skills/` URIs.")
     ] = False
     tolerant: Annotated[
-        bool, Parameter(help="With `--contract`, leave out skills that violate it instead of not starting.")
+        bool,
+        Parameter(help="With `--contract`, leave out skills that violate it instead of refusing to start."),
     ] = False
-    block_key: BlockKey = BLOCK_KEY
+    block_key: BlockKey = None
 
     def part(self, request: ServeRequest) -> ServePart | None:  # noqa: ARG002 - the same for every server
         if self.tolerant and not self.contract:
@@ -37,7 +37,7 @@ class ContractServeFlags(ServeFlags):
 class ContractPart(ServePart):
     """Adds the repository contract to a server."""
 
-    def __init__(self, key: str, *, tolerant: bool) -> None:
+    def __init__(self, key: str | None, *, tolerant: bool) -> None:
         self._key = key
         self._tolerant = tolerant
 
@@ -50,8 +50,11 @@ class ContractPart(ServePart):
         check_before_serving(server.library, self._key, tolerant=self._tolerant)
 
 
-def check_before_serving(library: Library, key: str, *, tolerant: bool) -> None:
-    """Print every error against the contract. Raises `SourceError` if there is one, unless `tolerant`."""
+def check_before_serving(library: Library, key: str | None, *, tolerant: bool) -> None:
+    """Print every violation of the contract.
+
+    Raises `SourceError` if there is one, unless `tolerant` is set.
+    """
     from skillwire.contract.report import print_contract_problems  # noqa: PLC0415 - as above
     from skillwire.contract.repository import check_catalog  # noqa: PLC0415
     from skillwire.terminal.output import stderr_console  # noqa: PLC0415

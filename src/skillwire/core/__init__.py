@@ -1,1 +1,1 @@
-"""What a skill is: record, file, digest, URI, names, problems. Also small helpers that all packages share."""
+"""What a skill is: record, file, digest, URI, names, problems. Also helpers that all packages use."""

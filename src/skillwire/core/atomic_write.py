@@ -1,4 +1,4 @@
-"""Replace files and folders atomically, and remove what killed writers left behind."""
+"""Replace files and folders atomically, and remove temporary files of writers that were killed."""
 
 import os
 import re
@@ -12,9 +12,9 @@ from tempfile import NamedTemporaryFile, mkdtemp
 from skillwire.core.file_lock import FileLock, is_in_use, mark_in_use
 
 ABANDONED_SECONDS = 5.0
-"""Seconds before an unlocked temporary file counts as abandoned.
+"""Seconds after which an unlocked temporary file counts as abandoned.
 
-It is created shortly before it is locked.
+A new file is unlocked for a short time after it is created.
 """
 
 _DEFAULT_MODE = 0o644
@@ -23,7 +23,10 @@ _SUFFIX = ".skillwire-tmp"
 _TEMPORARY = re.compile(rf"\.(.+)\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}", re.DOTALL)
 _STAGING_NAME = "pulling"
 MOVED_ASIDE_NAME = "old"
-"""The name, in a staging folder, of what is being replaced. It may be the only copy, so it is not removed."""
+"""The name in a staging folder for the folder that is being replaced.
+
+The folder moved aside may be the only copy, so it is not removed.
+"""
 
 
 @contextmanager
@@ -38,10 +41,10 @@ def lock_folder(folder: Path) -> Generator[None]:
 def staged_file(
     path: Path, content: bytes, *, private: bool = False, durable: bool = True
 ) -> Generator[Path]:
-    """Yield a temporary file beside `path` with this content, for the caller to rename. Raises `OSError`.
+    """Yield a temporary file with this content beside `path`, for the caller to rename. Raises `OSError`.
 
-    It is removed afterwards unless it was renamed. With `private`, only the owner can read it. Without
-    `durable`, a crash of the machine may lose it.
+    The file is removed afterwards unless it was renamed. With `private`, only the owner can read it. With
+    `durable=False`, it may be lost if the machine crashes.
     """
     mode = 0o600 if private else path.stat().st_mode & 0o777 if path.exists() else _DEFAULT_MODE
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX, delete=False) as file:
@@ -62,7 +65,7 @@ def staged_file(
 
 
 def replace_file(path: Path, content: bytes, *, private: bool = False, durable: bool = True) -> None:
-    """Write `path` atomically: a reader sees the old content or the new. Raises `OSError`."""
+    """Write `path` atomically: a reader sees either the old or the new content. Raises `OSError`."""
     with staged_file(path, content, private=private, durable=durable) as staged:
         staged.replace(path)
 
@@ -74,10 +77,11 @@ def temporary_folder(folder: Path) -> Path:
 
 @contextmanager
 def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS) -> Generator[Path]:
-    """Yield a new folder in `folder`, and remove it afterwards unless it was renamed. Raises `OSError`.
+    """Yield a new folder inside `folder`, and remove it afterwards unless it was renamed.
 
-    After an error, it stays if it contains something that was moved aside. What killed writers left here more
-    than `abandoned_seconds` ago is removed first.
+    Raises `OSError`. After an error, the new folder stays if it contains something that was moved aside.
+    Before it is created, temporary files that killed writers left here more than `abandoned_seconds` ago are
+    removed.
     """
     remove_abandoned(folder, {_STAGING_NAME}, seconds=abandoned_seconds)
     staging = temporary_folder(folder)
@@ -96,7 +100,10 @@ def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder if it exists. It is renamed first, so that no half of it remains. Raises `OSError`."""
+    """Remove a folder if it exists. It is renamed first, so that it never remains half removed.
+
+    Raises `OSError`.
+    """
     staging = temporary_folder(folder.parent)
     with suppress(FileNotFoundError):
         folder.rename(staging / "removed")
@@ -106,7 +113,10 @@ def remove_folder(folder: Path) -> None:
 def remove_abandoned(
     folder: Path, names: Container[str] | None = None, *, seconds: float = ABANDONED_SECONDS
 ) -> None:
-    """Remove what killed writers left in `folder`: for targets with these names, or for all."""
+    """Remove temporary files that killed writers left in `folder`.
+
+    If `names` is set, only the temporary files for targets with these names are removed.
+    """
     with suppress(OSError):
         for path in find_abandoned(folder, names, seconds=seconds):
             if path.is_dir():
@@ -118,7 +128,7 @@ def remove_abandoned(
 def find_abandoned(
     folder: Path, names: Container[str] | None = None, *, seconds: float = ABANDONED_SECONDS
 ) -> Iterator[Path]:
-    """Yield what killed writers left in `folder` more than `seconds` ago.
+    """Yield the temporary files and folders that killed writers left in `folder` more than `seconds` ago.
 
     Folders that contain something that was moved aside are left out.
     """

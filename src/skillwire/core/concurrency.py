@@ -6,9 +6,12 @@ from typing import TypeVar
 import anyio
 
 MAX_CONCURRENT_READS = 8
-"""Concurrent requests of one command to one server. Some servers take 170 ms for each file."""
+"""Maximum number of concurrent requests from one command to one server.
+
+Some servers take 170 ms for each file.
+"""
 MAX_CONCURRENT_UNSIZED_READS = 3
-"""The same if response sizes are unknown: each response may be as large as the limit."""
+"""The same maximum if response sizes are unknown, because each response may be as large as the limit."""
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -22,8 +25,8 @@ async def process_in_order(
 ) -> None:
     """Call `ask` for several items concurrently, and `take` with each result in the order of the items.
 
-    An exception from `ask` or `take` is raised in that order, too, and cancels the requests for later items.
-    At most `at_once` items are being requested or wait for their turn.
+    Exceptions from `ask` and `take` are raised in the same order. An exception cancels the requests for later
+    items. At most `at_once` items are being requested or wait to be passed to `take`.
     """
     free = anyio.Semaphore(at_once)
     waiting: dict[int, Callable[[], object]] = {}

@@ -1,9 +1,9 @@
-"""Why strict clients refuse a skill, and with it the whole list.
+"""Find out why strict clients refuse a skill, and therefore the whole list.
 
-Several clients validate every entry of `skills/list` and show nothing if one fails. This is the union of what
-they require: TypeScript SDK 2.4, FastMCP 4.1 and 4.2 (frontmatter), fast-agent 0.10 (names and file paths).
-What they accept stays listed, however unusual it is. `tests/unit/protocol/test_strict_clients.py` compares
-these rules with theirs.
+Several clients validate every entry of `skills/list` and show no skill if one entry is invalid. This module
+checks everything that at least one of these clients requires: TypeScript SDK 2.4, FastMCP 4.1 and 4.2
+(frontmatter), fast-agent 0.10 (names and file paths). A skill that all of them accept is listed, however
+unusual it is. `tests/unit/protocol/test_strict_clients.py` compares these rules with the clients.
 """
 
 import re
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
 MAX_FILE_PATH = 1024
-"""Characters of a file's path, relative to the skill's folder."""
+"""Maximum number of characters in a file's path, relative to the skill's folder."""
 
 _DEVICE = r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])"
 _DEVICE_NAME = re.compile(_DEVICE)
-# One search over all paths at once, joined by slashes: the fast path, as nearly every skill passes.
+# Search all paths at once, joined by slashes. This is fast, and nearly every skill passes.
 _UNPORTABLE = re.compile(
     rf"""
       [<>:"|?*\\\x00-\x1f]              # characters that Windows does not allow in names
@@ -28,12 +28,15 @@ _UNPORTABLE = re.compile(
 )
 _RESERVED_FILE = ".skill-source.json"
 _MAX_NAMED_PATHS = 3
-"""How many files a message names."""
+"""Maximum number of files that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nonconformity:
-    """One reason why strict clients refuse a skill. `field` is the frontmatter field, if it is about one."""
+    """One reason why strict clients refuse a skill.
+
+    `field` is the frontmatter field, if the reason concerns one.
+    """
 
     message: str
     fix: str
@@ -43,8 +46,8 @@ class Nonconformity:
 def nonconformities(frontmatter: Mapping[str, object], paths: Collection[str]) -> tuple[Nonconformity, ...]:
     """Return every reason why a strict client refuses a list with this skill, fields first.
 
-    `paths` are the decoded paths of the files in its entry, relative to the skill's folder. The entry of a
-    dynamic skill has none.
+    `paths` are the decoded paths of the files in the skill's entry, relative to the skill's folder. The entry
+    of a dynamic skill lists no files.
     """
     return (*_check_frontmatter(frontmatter), *_check_paths(paths))
 
@@ -89,6 +92,7 @@ def _allowed_tools(value: object) -> tuple[str, str] | None:
 
 
 def _prototype(value: object) -> tuple[str, str] | None:
+    """Return why strict clients refuse this value of the field `__proto__`, or None if they accept it."""
     if isinstance(value, str | int | float):
         return None  # JavaScript ignores it
     return "JavaScript takes the field `__proto__` for something else", "rename the field"

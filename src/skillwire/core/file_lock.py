@@ -1,4 +1,4 @@
-"""A file lock that processes share."""
+"""File locks between processes."""
 
 import errno
 import os
@@ -22,14 +22,14 @@ _BUSY = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 class FileLock:
     """A lock on a file or folder. The system releases it when the process ends.
 
-    Windows and some network file systems have no such locks. There every lock is granted, and the last writer
-    wins.
+    Windows and some network file systems do not support such locks. On these, every lock is granted, and the
+    last writer wins.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Open `path`; with `create`, make a private file there if there is none. Raises `OSError`."""
+        """Open `path`. With `create`, create a private file if there is none. Raises `OSError`."""
         self._descriptor: int | None = None
-        if sys.platform == "win32":  # which cannot open folders
+        if sys.platform == "win32":  # Windows, which cannot open folders
             return
         flags = os.O_RDWR | os.O_CREAT if create else os.O_RDONLY
         self._descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
@@ -37,11 +37,14 @@ class FileLock:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """The descriptors that a child process inherits to keep the lock, even if this process is killed."""
+        """The file descriptors of the lock, for a child process.
+
+        A child process that inherits them keeps the lock even if this process is killed.
+        """
         return () if self._descriptor is None else (self._descriptor,)
 
     def try_lock(self, *, shared: bool = False, without_locks: bool = True) -> bool:
-        """Try to lock without waiting; return whether it worked.
+        """Try to acquire the lock without waiting. Return whether it was granted.
 
         On systems without locks, return `without_locks`.
         """
@@ -54,7 +57,7 @@ class FileLock:
         return True
 
     def lock(self, *, shared: bool = False, seconds: float | None = None) -> bool:
-        """Wait for the lock, at most `seconds` if given; return whether it was granted."""
+        """Wait for the lock, for at most `seconds` if it is set. Return whether the lock was granted."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self.try_lock(shared=shared):
             if until is not None and time.monotonic() > until:
@@ -71,7 +74,10 @@ class FileLock:
         return False
 
     def release(self) -> None:
-        """Unlock, even if a child process inherited the lock and still runs. May be called again."""
+        """Release the lock, even if a child process inherited it and still runs.
+
+        Can be called more than once.
+        """
         if sys.platform == "win32" or self._descriptor is None:
             return
         with suppress(OSError):  # this file system has no locks
@@ -89,7 +95,7 @@ class FileLock:
 
 
 def mark_in_use(path: Path) -> FileLock | None:
-    """Mark a file or folder as in use. Return the lock to release, or None if it cannot be opened.
+    """Mark a file or folder as in use. Return the lock, or None if the path cannot be opened.
 
     The mark ends when the lock is released or garbage-collected.
     """
@@ -102,7 +108,7 @@ def mark_in_use(path: Path) -> FileLock | None:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether any process has marked a file or folder as in use."""
+    """Return whether any process has marked a file or folder as in use."""
     try:
         with FileLock(path) as lock:
             return not lock.try_lock()

@@ -1,4 +1,4 @@
-"""Read an HTTP body piece by piece, within a limit."""
+"""Read an HTTP body in chunks, up to a maximum size."""
 
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
@@ -19,14 +19,14 @@ class BodyTooLargeError(SkillwireError):
 
 
 class BoundedBody:
-    """The part of a body that has arrived. It never takes more memory than the limit and one piece."""
+    """The part of a body that has arrived. It never takes more memory than the limit plus one chunk."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._content = bytearray()  # not a list: each piece may be a single byte
+        self._content = bytearray()  # not a list, because each chunk may be a single byte
 
     def add(self, piece: bytes) -> None:
-        """Append a piece. Raises `BodyTooLargeError`."""
+        """Append a chunk. Raises `BodyTooLargeError`."""
         if len(self._content) + len(piece) > self._limit:
             raise BodyTooLargeError(self._limit)
         self._content += piece
@@ -38,8 +38,8 @@ class BoundedBody:
 async def read_response(response: "httpx2.Response", limit: int, *, decoded: bool) -> bytes:
     """Return the body of a streamed response. Raises `BodyTooLargeError`.
 
-    With `decoded`, compressed content is decompressed piece by piece, and the limit applies to the result.
-    Otherwise the bytes are returned as sent, without decompressing.
+    With `decoded`, compressed content is decompressed in chunks, and the limit applies to the result.
+    Otherwise, the bytes are returned as sent.
     """
     body = BoundedBody(limit)
     pieces = response.aiter_bytes() if decoded else response.aiter_raw()

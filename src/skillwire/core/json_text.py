@@ -10,9 +10,9 @@ from skillwire.core.record import Json
 from skillwire.errors import SkillwireError
 
 _CHUNK = 1 << 16
-"""Bytes to count in one step."""
+"""Number of bytes to examine in one step."""
 _VALUE_BYTES, _CONTAINER_BYTES = 8, 56
-"""Estimated bytes for any value, and in addition for an object or array."""
+"""Estimated bytes for any value, and additional bytes for an object or array."""
 
 
 class JsonTooLargeError(SkillwireError, ValueError):
@@ -24,15 +24,15 @@ class JsonTooLargeError(SkillwireError, ValueError):
 
 
 def load_bounded_json(content: bytes, *, max_values: int) -> object:
-    """Parse a JSON document, unless it has more than `max_values` values.
+    """Parse a JSON document that has at most `max_values` values.
 
-    Parsed values take up to 40 times the space of their text, so a limit on bytes alone is not enough. The
+    Parsed values take up to 40 times the memory of their text, so a limit on bytes alone is not enough. The
     values are counted before parsing. The parsed document takes at most about 200 bytes for each value, plus
     four times the length of the text.
 
     Raises:
-        JsonTooLargeError: It has more values.
-        orjson.JSONDecodeError: It is not JSON.
+        JsonTooLargeError: The document has more than `max_values` values.
+        orjson.JSONDecodeError: The document is not valid JSON.
     """
     if has_more_values(content, max_values):
         raise JsonTooLargeError(max_values=max_values)
@@ -41,14 +41,14 @@ def load_bounded_json(content: bytes, *, max_values: int) -> object:
 
 def has_more_values(content: bytes, max_values: int) -> bool:
     """Return whether a JSON document may have more than `max_values` values, without parsing it."""
-    if len(content) <= max_values or _separators(content) < max_values:  # true of almost every document
+    if len(content) <= max_values or _separators(content) < max_values:  # true for almost every document
         return False
     return _values(content, enough=max_values) > max_values
 
 
 def _values(content: bytes, *, enough: int) -> int:
-    """Return an upper bound of the number of values outside strings. Counting ends above `enough`."""
-    # Without escapes, every other quote ends a string.
+    """Return an upper bound for the number of values. Counting stops above `enough`."""
+    # If there are no escapes, every second quote ends a string.
     text = content.replace(rb"\\", b"").replace(rb"\"", b"")
     found, in_string = 1, 0
     for start in range(0, len(text), _CHUNK):
@@ -65,7 +65,7 @@ def _separators(text: bytes) -> int:
 
 
 def json_bytes(value: object, *, indented: bool = False) -> bytes:
-    """Return a value as JSON; with `indented`, for people to read and with a final line break.
+    """Return a value as JSON. With `indented`, the JSON is easy to read and ends with a line break.
 
     Integers may have any length. Lone surrogates are escaped. Infinity and NaN become `null`.
     """
@@ -87,7 +87,10 @@ def _replace_non_finite(value: Any) -> object:
 
 
 def weight(value: object, limit: int) -> int:
-    """Return roughly how many bytes a JSON value takes. Counting stops once the total exceeds `limit`."""
+    """Estimate the memory that a JSON value takes, in bytes.
+
+    Counting stops once the total exceeds `limit`.
+    """
     total, left = 0, [value]
     while left and total <= limit:
         each = left.pop()

@@ -1,4 +1,7 @@
-"""MIME types from our own table. The system's table differs between machines and is wrong for code (S6)."""
+"""MIME types from Skillwire's own table.
+
+The system's table differs between machines and is wrong for code (S6).
+"""
 
 MARKDOWN = "text/markdown"
 DIRECTORY = "inode/directory"
@@ -115,6 +118,25 @@ _BY_SUFFIX = {
 }
 
 
+_TEXT_APPLICATIONS = frozenset(
+    {
+        JSON,
+        "application/geo+json",
+        "application/graphql",
+        "application/jsonl",
+        "application/sql",
+        "application/toml",
+        "application/x-ipynb+json",
+        "application/x-ndjson",
+        "application/x-sh",
+        "application/x-tex",
+        "application/xml",
+        "application/xslt+xml",
+        "application/yaml",
+    }
+)
+
+
 def is_text(content: bytes) -> bool:
     """Return whether `content` is sent as text: strict UTF-8 without NUL (S6)."""
     if b"\0" in content:
@@ -127,7 +149,7 @@ def is_text(content: bytes) -> bool:
 
 
 def mime_type(path: str, *, text: bool) -> str:
-    """Return the MIME type of the file at `path`. If its name tells nothing, `text` decides."""
+    """Return the MIME type of the file at `path`. If its suffix is unknown, `text` decides."""
     return mime_type_from_name(path) or (PLAIN_TEXT if text else BINARY)
 
 
@@ -135,3 +157,8 @@ def mime_type_from_name(path: str) -> str | None:
     """Return the MIME type for a file name, or None if its suffix is unknown."""
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
     return _BY_SUFFIX.get(f".{suffix.lower()}") if stem and dot else None
+
+
+def is_text_type(kind: str) -> bool:
+    """Return whether files of this MIME type are text that a model can read."""
+    return kind.startswith("text/") or kind in _TEXT_APPLICATIONS

@@ -1,4 +1,4 @@
-"""Names of skills, paths of files, and skill URIs: their rules, and functions that build them."""
+"""Rules for skill names, file paths and skill URIs, and functions that build them."""
 
 import re
 import unicodedata
@@ -11,16 +11,16 @@ MAX_NAME_LENGTH = 64
 NAME_RULE = "lowercase letters, digits and single hyphens (1-64 characters)"
 
 _MAX_WORD_LENGTH = 64
-"""Characters of a word that is compared with names. A longer word is not a typo."""
+"""Maximum length of a word that is compared with names. A longer word is not a typo."""
 _MAX_COMPARED = 20_000
-"""How many names a word is compared with."""
+"""Maximum number of names with which a word is compared."""
 _MAX_COMPARED_EXACTLY = 8
-"""How many of the best names are compared exactly."""
+"""Number of the best names that are compared exactly."""
 _CUTOFF = 0.6
-"""How similar a name must be, from 0 to 1."""
+"""Minimum similarity of a name, from 0 to 1."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
-# Limits of file systems, and of what we can store for every folder above a file.
+# Limits of file systems, and of the data stored for every folder above a file.
 _PATH_BYTES = 1024
 _NAME_BYTES = 255
 _LEVELS = 64
@@ -49,10 +49,11 @@ def suggest_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME_LENGTH].rstrip("-")
 
 
-def find_close_matches(word: str, known: Iterable[str], number: int) -> list[str]:
-    """Return at most `number` of the known names that `word` is most likely a typo for, best first.
+def find_close_matches(word: str, known: Iterable[str], number: int, *, cutoff: float = _CUTOFF) -> list[str]:
+    """Return at most `number` known names that are most similar to `word`, best first.
 
-    All names are compared by their pairs of letters, which is fast. Only the best are compared exactly.
+    `cutoff` is how similar a name must be, from 0 to 1. A fast comparison of letter pairs selects the best
+    names. Only these are compared exactly.
     """
     if len(word) > _MAX_WORD_LENGTH:
         return []
@@ -67,11 +68,11 @@ def find_close_matches(word: str, known: Iterable[str], number: int) -> list[str
         return len(pairs & own) / (len(pairs) + len(own))
 
     best = nlargest(_MAX_COMPARED_EXACTLY, fitting, key=shared)
-    return difflib.get_close_matches(word, best, n=number, cutoff=_CUTOFF)
+    return difflib.get_close_matches(word, best, n=number, cutoff=cutoff)
 
 
 def _pairs(word: str) -> set[tuple[str, str]]:
-    """Return each pair of adjacent letters, with marks for the beginning and the end."""
+    """Return all pairs of adjacent letters. The beginning and end of the word count as letters."""
     return set(zip(f" {word}", f"{word} ", strict=True))
 
 
@@ -85,7 +86,7 @@ def name_fault(name: str) -> str | None:
         return None if name.isprintable() else "contains a control character"
     for character in name:
         category = unicodedata.category(character)
-        if category == "Cs":  # a byte that the file system could not decode
+        if category == "Cs":  # a byte that Python could not decode
             return "is not UTF-8"
         if category == "Cc":
             return "contains a control character"
@@ -98,7 +99,7 @@ def path_fault(path: str) -> str | None:
 
 
 def portable_fault(path: str) -> str | None:
-    """Return why some systems cannot store a file at this relative path, or None if all can."""
+    """Return why some systems cannot store a file at this relative path, or None if all systems can."""
     if path.startswith("/"):
         return "is an absolute path"
     if len(path.encode(errors="replace")) > _PATH_BYTES or path.count("/") >= _LEVELS:
@@ -110,7 +111,7 @@ def portable_fault(path: str) -> str | None:
 
 
 def _portability_fault(name: str) -> str | None:
-    """Return why a name that is valid here is not valid on every system."""
+    """Return why a name that is valid on this system is not valid on every system."""
     if _DRIVE.match(name):
         return "contains a drive letter"
     if _DEVICE.fullmatch(name):
@@ -129,16 +130,19 @@ def parent_paths(path: str) -> list[str]:
 
 
 def fold_path(path: str) -> str:
-    """Return `path` as a file system without case or Unicode distinctions sees it (H7)."""
+    """Return a key that is equal for paths that some file systems treat as the same (H7).
+
+    Such paths differ only in upper and lower case, or in their Unicode form.
+    """
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
 
 
 _needs_no_escape = re.compile(r"[A-Za-z0-9._~/-]*").fullmatch
-"""Whether a path needs no encoding. Most do not, and this check is much faster than encoding."""
+"""Matches a path that needs no encoding. Most paths match, and this check is much faster than encoding."""
 
 
 def root_uri(skill_path: Iterable[str]) -> str:
-    """Return the URI of a skill's folder, or of a folder above skills: no trailing slash (S5)."""
+    """Return the URI of a skill's folder or a folder above skills. It has no trailing slash (S5)."""
     first, *rest = skill_path = tuple(skill_path)
     if _needs_no_escape(joined := "/".join(skill_path)) and joined.count("/") == len(rest):
         return SCHEME + joined

@@ -1,4 +1,4 @@
-"""Write generated files into a folder that a web server serves and that may contain other files."""
+"""Write generated files into a folder that may also contain other files."""
 
 import os
 from collections import defaultdict
@@ -16,13 +16,13 @@ MANIFEST_NAME = ".published-by-skillwire.json"
 
 
 class SiteFolder:
-    """An output folder. `finish` removes the files that an earlier run wrote and this run did not.
+    """An output folder. `finish` removes files that an earlier run wrote and this run did not write.
 
     A manifest in the folder lists the files that Skillwire wrote. Other files are never touched.
     """
 
     def __init__(self, out: Path, command: str, below: str = "") -> None:
-        """Open the folder `below` in `out`, the value of `--out`.
+        """Open the folder `below` inside `out`, the value of `--out`.
 
         Raises `UsageError` if it cannot be used.
         """
@@ -48,9 +48,9 @@ class SiteFolder:
         return (self.folder / MANIFEST_NAME).is_file()
 
     def content(self, path: str) -> bytes | None:
-        """Return the content of a file, or None if there is none here.
+        """Return the content of a file, or None if there is no such file.
 
-        Links that lead outside are not followed.
+        Symbolic links that lead outside the folder are not followed.
         """
         target = self.folder / path
         try:
@@ -59,7 +59,7 @@ class SiteFolder:
             return None
 
     def plan(self, paths: Iterable[str]) -> None:
-        """Record the files to be written, so that the next run knows them even if this one is killed."""
+        """Record the files to be written, so that the next run knows them even if this run is killed."""
         new = {path for path in paths if not os.path.lexists(self.folder / path)} - self._ours
         if new - self._planned:
             self._planned |= new
@@ -88,7 +88,7 @@ class SiteFolder:
         self.save_manifest()
 
     def save_manifest(self) -> None:
-        """Record which files are ours, so that a later run can remove them."""
+        """Record which files Skillwire wrote, so that a later run can remove them."""
         self._write_manifest(self._ours | self._current, unfinished=False)
 
     def _write_manifest(self, ours: set[str], *, unfinished: bool) -> None:
@@ -119,13 +119,14 @@ class SiteFolder:
                     left.unlink(missing_ok=True)
 
     def _is_inside(self, target: Path) -> bool:
-        """Return whether no link leads away from the path below `--out`."""
+        """Return whether the path is inside `--out`, after following symbolic links."""
         parent = target.parent
         return os.path.realpath(parent) == os.path.join(  # noqa: PTH118 - compared as text
             os.path.realpath(self._out), *parent.relative_to(self._out).parts
         )
 
     def _check_inside(self, target: Path) -> None:
+        """Raise `UsageError` if a symbolic link leads outside `--out`."""
         if not self._is_inside(target):
             raise UsageError(
                 f"{quoted(str(target))} is behind a link; files behind links are never written",
@@ -133,7 +134,7 @@ class SiteFolder:
             )
 
     def _clear_path(self, path: str, target: Path) -> None:
-        """Remove a file that this program wrote where a folder is needed now, and vice versa."""
+        """Remove a file where a folder is needed now, and vice versa. Only removes what Skillwire wrote."""
         in_the_way = {above for above in parent_paths(path) if above in self._ours}
         if target.is_dir() and not target.is_symlink():
             in_the_way |= {below for below in self._ours if below.startswith(f"{path}/")}
@@ -141,6 +142,7 @@ class SiteFolder:
             self._remove(each)
 
     def _check_owned(self, path: str, target: Path) -> None:
+        """Raise `UsageError` if a file that Skillwire did not write is at the path."""
         if path not in self._ours and os.path.lexists(target):
             raise UsageError(
                 f"{quoted(str(target))} already exists and was not written by `skillwire {self._command}`",
@@ -149,7 +151,7 @@ class SiteFolder:
 
     def _remove(self, path: str) -> None:
         target = self.folder / path
-        if not self._is_inside(target):  # a link was put there: its target is not ours
+        if not self._is_inside(target):  # someone replaced it with a link, whose target must stay
             self._ours.discard(path)
             return
         try:
@@ -165,7 +167,7 @@ class SiteFolder:
 
 
 def _read_manifest(path: Path) -> tuple[set[str], bool]:
-    """Return the valid paths in the manifest, and whether the run that wrote it was cut short."""
+    """Return the valid paths in the manifest, and whether the run that wrote the manifest was interrupted."""
     try:
         manifest = orjson.loads(path.read_bytes())
         return {

@@ -1,4 +1,4 @@
-"""Problems of a skill, a source or a server: what is wrong, where, and how to fix it."""
+"""Problems with a skill, a source or a server: what is wrong, where, and how to fix it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,17 +7,17 @@ from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 
 
 class Severity(StrEnum):
-    """Whether the skill is left out (`error`) or still served (`warning`)."""
+    """How serious a problem is. A skill with an `error` is not served; a skill with only `warning`s is."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class Rule(StrEnum):
-    """Every rule that a problem can name.
+    """Every rule that Skillwire checks. Each problem names the rule that is violated.
 
-    `docs/problems.md` describes each, except the rules of the contract (`docs/contract-rules.md`) and
-    `SERVER_RULES` (`docs/verifying.md`).
+    `docs/problems.md` describes the rules. For the contract's rules, see `docs/contract-rules.md`; for
+    `SERVER_RULES`, see `docs/verifying.md`.
     """
 
     # SKILL.md and its frontmatter
@@ -51,6 +51,11 @@ class Rule(StrEnum):
     ALLOWED_TOOLS_FORMAT = "allowed-tools-format"
     INVOCATION_TYPE = "invocation-type"
     BODY_ENCODING = "body-encoding"
+    # The text and the files that it mentions; only `skillwire check` applies these rules
+    LINK_MISSING = "link-missing"
+    FILE_UNREFERENCED = "file-unreferenced"
+    BODY_LENGTH = "body-length"
+    SCRIPT_MODE = "script-mode"
     # Files and folders
     SKILL_FILE_NAME = "skill-file-name"
     SKILL_UNREADABLE = "skill-unreadable"
@@ -78,6 +83,7 @@ class Rule(StrEnum):
     SOURCE_STALE = "source-stale"
     SOURCE_PARTIAL = "source-partial"
     SERVER_ENTRY = "server-entry"
+    NOT_PASSED_ON = "not-passed-on"
     SERVER_LIST = "server-list"
     SERVER_CHANGED = "server-changed"
     LOGIN_REQUIRED = "login-required"
@@ -97,6 +103,7 @@ class Rule(StrEnum):
     LIST_SHAPE = "list-shape"
     LIST_ENDLESS = "list-endless"
     OLD_DRAFT = "old-draft"
+    TEMPLATE = "template"
     # Contents from a server
     READ_FAILED = "read-failed"
     READ_SHAPE = "read-shape"
@@ -112,9 +119,10 @@ class Rule(StrEnum):
     # A whole check of a server
     TIMEOUT = "timeout"
     MORE = "more"
-    # The repository contract; `contract/severity.py` says which of these are errors
+    # The repository contract; `contract/rules/skill.py` says which of these are errors
     CONTRACT_BLOCK_MISSING = "contract-block-missing"
     CONTRACT_BLOCK_TYPE = "contract-block-type"
+    CONTRACT_BLOCK_TWICE = "contract-block-twice"
     CONTRACT_NAME_LETTER = "contract-name-letter"
     CONTRACT_NAME_RESERVED = "contract-name-reserved"
     CONTRACT_DESCRIPTION_TAGS = "contract-description-tags"
@@ -155,10 +163,6 @@ class Rule(StrEnum):
     CONTRACT_REFERENCE_ALIAS = "contract-reference-alias"
     CONTRACT_ICONS = "contract-icons"
     CONTRACT_NUMBER_SIZE = "contract-number-size"
-    CONTRACT_LINK_MISSING = "contract-link-missing"
-    CONTRACT_FILE_UNREFERENCED = "contract-file-unreferenced"
-    CONTRACT_BODY_LENGTH = "contract-body-length"
-    CONTRACT_SCRIPT_MODE = "contract-script-mode"
     CONTRACT_PROJECTION_DROPPED = "contract-projection-dropped"
 
 
@@ -178,6 +182,7 @@ SERVER_RULES = frozenset(
             "list-shape",
             "list-endless",
             "old-draft",
+            "template",
             "read-failed",
             "read-shape",
             "read-budget",
@@ -193,17 +198,17 @@ SERVER_RULES = frozenset(
         ),
     )
 )
-"""Mistakes of servers. `skillwire verify` reports these."""
+"""Rules for servers. `skillwire verify` reports violations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem: where it is, what is wrong, and what to do. A skill with an error is not served."""
+    """One problem: where it is, what is wrong, and how to fix it. A skill with an error is not served."""
 
     path: str
-    """Relative to the root of its source, so that it reveals nothing of the machine.
+    """The path, relative to the root of the source, so that it reveals nothing about the machine.
 
-    For a rule in `SERVER_RULES`: the URI, prompt or method that it is about, as the server wrote it.
+    For a rule in `SERVER_RULES`, this is the URI, prompt or method with the problem, as the server wrote it.
     """
     rule: Rule
     severity: Severity
@@ -212,12 +217,12 @@ class Problem:
     field: str = ""
     line: int | None = None
     label: str = ""
-    """The server that it is about, if a host has several."""
+    """The label of the server with the problem, if a host uses several servers."""
 
     def to_json(self) -> dict[str, str | int | None]:
         """Return what `check --format json` prints, with the keys in a fixed order."""
         return {
-            "path": escape_invisible(self.path),  # file names may contain bytes that JSON cannot
+            "path": escape_invisible(self.path),  # file names may contain bytes that JSON cannot represent
             "line": self.line,
             "field": self.field,
             "rule": self.rule,
@@ -229,7 +234,7 @@ class Problem:
     def __str__(self) -> str:
         label = f"{quoted(self.label)}: " if self.label else ""
         line = "" if self.line is None else f":{self.line}"
-        # A server's words must not be mistaken for part of the sentence.
+        # Text from a server must not look like part of the sentence.
         path = quote_if_needed(self.path) if self.rule in SERVER_RULES else escape_invisible(self.path)
         field = f" {self.field}:" if self.field else ""
         place = f"{path}{line}:{field} " if self.path else ""

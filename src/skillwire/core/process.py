@@ -1,4 +1,4 @@
-"""Whether Skillwire owns this process, and what it may then change in it.
+"""Track whether Skillwire owns this process, and tune the garbage collector if it does.
 
 In a program that imports Skillwire, loggers, limits, signals and memory stay as they are. The `skillwire`
 command and `skillwire.serve` own their process while they run.
@@ -29,7 +29,10 @@ def owned() -> Generator[None]:
 
 @contextmanager
 def gc_paused() -> Generator[None]:
-    """Pause the garbage collector while many lasting values are created, and exclude them from later runs."""
+    """Pause garbage collection while many long-lived values are created.
+
+    Later collections skip all objects that exist when the block ends.
+    """
     gc.disable()
     try:
         yield
@@ -39,9 +42,10 @@ def gc_paused() -> Generator[None]:
 
 
 def freeze_survivors() -> None:
-    """Exclude the catalogue from garbage collection: with many skills, a run would delay every request.
+    """Exclude all existing objects, such as the catalog, from later garbage collections.
 
-    Young objects are collected first. A replaced catalogue is freed by its reference count.
+    With many skills, a collection of these objects would delay requests. Young objects are collected first. A
+    replaced catalog is freed by its reference count.
     """
     gc.collect(1)
     gc.freeze()

@@ -11,36 +11,39 @@ from skillwire.core.conformance import Nonconformity, nonconformities
 from skillwire.core.names import NAME_RULE, SCHEME, SKILL_FILE, file_uri, is_skill_name, root_uri
 from skillwire.core.problem import Problem
 from skillwire.errors import IntegrityError, InvalidValueError
+from skillwire.safe_text import strip_invisible
 
 _PREFIX = "sha256:"
 _DIGEST_PATTERN = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 DIGEST_LENGTH = 32
-"""Bytes of a digest."""
+"""Number of bytes in a digest."""
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
-"""A JSON value. Values in a catalogue are shared: never modify them."""
+"""A JSON value. Values in a catalog are shared: never modify them."""
 _MAIN = f"/{SKILL_FILE}"
+MAX_WHEN_TO_USE = 1024
+"""Maximum number of characters of `when_to_use` that are shown. A description has the same limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on one skill (S10) and on the search for skills in one source."""
+    """Limits for one skill (S10), and for the search for skills in one source."""
 
     files: int = 512
-    """Files of one skill, `SKILL.md` included."""
+    """Maximum number of files in one skill, including `SKILL.md`."""
     bytes: int = 16 * 1024 * 1024
-    """Bytes of one skill, all its files together."""
+    """Maximum size of all files of one skill together, in bytes."""
     depth: int = 32
-    """Levels of folders below a root."""
+    """Maximum depth of folders below a root."""
     entries: int = 100_000
-    """Files and folders examined below a root."""
+    """Maximum number of files and folders examined below a root."""
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
 class Digest:
-    """A SHA-256 of raw bytes, written `sha256:` and 64 lower-case hex digits (S8)."""
+    """A SHA-256 digest, written as `sha256:` and 64 lowercase hex digits (S8)."""
 
     raw: bytes
-    """The binary form, half as long as the text: there may be very many digests."""
+    """The binary form. It takes half the memory of the text, because a catalog may have very many digests."""
 
     def __init__(self, text: str) -> None:
         if not _DIGEST_PATTERN.fullmatch(text):
@@ -49,12 +52,12 @@ class Digest:
 
     @classmethod
     def of(cls, content: bytes) -> Self:
-        """Return the digest of these bytes."""
+        """Compute the digest of `content`."""
         return cls.from_raw(hashlib.sha256(content).digest())
 
     @classmethod
     def from_raw(cls, raw: bytes) -> Self:
-        """Return the digest for 32 raw bytes."""
+        """Return the digest with these 32 raw bytes."""
         if len(raw) != DIGEST_LENGTH:
             raise InvalidValueError("digest", raw.hex(), f"{DIGEST_LENGTH} bytes")
         digest = object.__new__(cls)
@@ -63,7 +66,7 @@ class Digest:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Return the digest that `text` spells, or None if it is not a digest."""
+        """Parse a digest. Return None if `text` is not a digest."""
         return cls(text) if _DIGEST_PATTERN.fullmatch(text) else None
 
     @property
@@ -79,12 +82,12 @@ class SkillFile:
     """One file of a skill, without its bytes."""
 
     path: str
-    """Relative to the skill's folder, with `/`."""
+    """The path relative to the skill's folder, separated by `/`."""
     mime_type: str
     digest: Digest
     size: int
     executable: bool = False
-    """Whether its owner may run it, if the source knows. Clients see it only in archives."""
+    """Whether the file is executable, if the source knows. Clients see this only in archives."""
 
     def verify(self, content: bytes, uri: str) -> bytes:
         """Return `content`, or raise `IntegrityError` if it does not have the listed digest."""
@@ -100,79 +103,98 @@ class LiveFile:
     path: str
     mime_type: str
     revision: int = 0
-    """Changes whenever the content may have changed. Clients are then notified."""
+    """Changes whenever the content may have changed. Clients are notified of each change."""
 
-    def verify(self, content: bytes, uri: str) -> bytes:  # noqa: ARG002 - the shape of `SkillFile`
+    def verify(self, content: bytes, uri: str) -> bytes:  # noqa: ARG002 - same signature as in `SkillFile`
         """Return `content` unchecked: a live file has no digest."""
         return content
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a skill came from. For people who run the server; never sent to a client."""
+    """Where a skill comes from. Shown to operators; never sent to clients."""
 
     source: str
     """The label of the source."""
     location: str
-    """The folder, address or program that holds it."""
+    """The folder, address or program that contains the skill."""
     path: str
-    """Its `SKILL.md`, relative to the root of the source, as problems name it."""
+    """The path of the skill's `SKILL.md` in problems, relative to the root of the source."""
     foreign: bool = False
-    """Whether another operator's server wrote it.
+    """Whether the skill comes from another operator's server.
 
-    Hosts then frame its text and escape its description (H20, H27).
+    If so, hosts mark its text with the server's label and escape its description (H20, H27).
     """
 
 
 class Trust(StrEnum):
-    """Whether a skill may be shown to models and people. We decide it; nothing that a server sends sets it.
+    """Whether a skill may be shown to models and people.
 
-    It does not say who wrote the skill: `Origin.foreign` does. An approved skill of a server, or a skill of a
-    server that the operator trusts, is still foreign. The value is as old as the last scan, so it never
-    authorizes a read in a host, which checks the approval store each time (H15).
+    Skillwire sets the trust; nothing that a server sends changes it. The trust does not tell whether the
+    skill comes from another operator's server; `Origin.foreign` does. A server's skill is foreign even if the
+    skill is approved or the operator trusts the server. The trust is as old as the last scan, so a host never
+    relies on it for a read, and checks the approval store each time (H15).
     """
 
     OWN = "own"
-    """The source is the operator's or the person's own, or a server that they trust as a whole."""
+    """The source belongs to the operator or user, or is a server that they trust as a whole."""
     APPROVED = "approved"
-    """A person approved exactly this content under this label (H17)."""
+    """The user approved exactly this content under this label (H17)."""
     WITHHELD = "withheld"
-    """No one approved it, or the approval is no longer valid."""
+    """No one approved the skill, or the approval is no longer valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """Why a skill is withheld, and what to do about it. Shown to people."""
+    """Why a skill is withheld, and how to get it served. Shown to people."""
 
     reason: str
     hint: str
 
 
+def when_to_use(frontmatter: Mapping[str, Json]) -> str:
+    """Return the field `when_to_use` of Claude Code on one line, or an empty string if it is not text.
+
+    Like a description, this text reaches models before an approval (H27).
+    """
+    found = frontmatter.get("when_to_use")
+    return strip_invisible(found, MAX_WHEN_TO_USE) if isinstance(found, str) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class SkillRecord:
-    """One skill. The URI of its `SKILL.md` is its identity; its name is a label (S17)."""
+    """One skill without its bytes.
+
+    Its identity is the URI of its `SKILL.md`; its name is only a label (S17).
+    """
 
     uri: str
     frontmatter: Mapping[str, Json]
     """The whole YAML mapping, unfiltered (S7)."""
     files: tuple[SkillFile | LiveFile, ...]
-    """Every file, `SKILL.md` first (S8). All of one kind: live files make the skill dynamic (S9)."""
+    """Every file, `SKILL.md` first (S8). Either all files or none are live.
+
+    A skill with live files is dynamic (S9).
+    """
     directories: tuple[str, ...]
-    """Every folder below the skill's own, empty ones too (S15)."""
+    """Every folder below the skill's folder, including empty folders (S15)."""
     origin: Origin
     problems: tuple[Problem, ...] = ()
-    """Warnings: what its author should fix. The skill is served."""
+    """Warnings for the author. The skill is still served."""
     label: str = ""
-    """The name if the document has no frontmatter.
+    """The name of a skill whose `SKILL.md` has no frontmatter.
 
-    Such a skill is a resource and is not listed as a skill.
+    Such a skill is served as a resource, but is not listed as a skill.
     """
     shown_as: str | None = None
-    """The description for people and models, if the author set one that differs from the document."""
+    """The description for people and models, if the author set one that differs from the `SKILL.md`."""
     trust: Trust = field(kw_only=True)
-    """Whether it may be shown to models and people. There is no default: the creator of a record decides."""
+    """Whether the skill may be shown to models and people.
+
+    There is no default, so the creator of a record must decide.
+    """
     withheld: Withheld | None = None
-    """Why it is withheld. Set if and only if `trust` is `WITHHELD`."""
+    """Why the skill is withheld. Set if and only if `trust` is `WITHHELD`."""
     nonconformities: tuple[Nonconformity, ...] = field(init=False, repr=False, compare=False)
     """Why strict clients refuse a list with this skill. Computed from the fields above."""
 
@@ -206,12 +228,20 @@ class SkillRecord:
 
     @property
     def shown_description(self) -> str:
-        """The description in prompts and lists of skills. Its entry and its resource use `description`."""
+        """The description in prompts and lists of skills.
+
+        The skill's entry and resource have `description` instead.
+        """
         return self.description if self.shown_as is None else self.shown_as
 
     @property
+    def when_to_use(self) -> str:
+        """What the frontmatter says about when to use the skill, besides its description. Often empty."""
+        return when_to_use(self.frontmatter)
+
+    @property
     def listed(self) -> bool:
-        """Whether it is a skill according to the extension (S7)."""
+        """Whether the extension lists this record as a skill (S7)."""
         return "name" in self.frontmatter
 
     @property
@@ -221,16 +251,17 @@ class SkillRecord:
 
     @property
     def path(self) -> str:
-        """The skill path: what people type, and what distinguishes two skills with the same name."""
+        """The skill path, which people type. It distinguishes two skills with the same name."""
         return self.root.removeprefix(SCHEME)
 
     @property
     def dynamic(self) -> bool:
+        """Whether the content is generated when it is read, so that no digests are listed."""
         return isinstance(self.files[0], LiveFile)
 
     @property
     def executable(self) -> frozenset[str]:
-        """The paths of the executable files, as far as the source knows."""
+        """The paths of the executable files, if the source knows them."""
         return frozenset(file.path for file in self.files if isinstance(file, SkillFile) and file.executable)
 
     def uri_of(self, path: str) -> str:
@@ -240,13 +271,13 @@ class SkillRecord:
     def file_at(self, uri: str) -> SkillFile | LiveFile | None:
         """Return the file with this URI, or None if the skill has no such file.
 
-        The URI is compared, never decoded: a path has one spelling, and the cost of rejecting another must
-        not depend on its length.
+        URIs are compared without decoding, because each file has exactly one URI. So a long URI costs no more
+        to reject than a short one.
         """
         return next((file for file in self.files if self.uri_of(file.path) == uri), None)
 
     def children_at(self, uri: str) -> tuple[str, ...] | None:
-        """Return the URIs of the children of a folder, sorted, or None if the skill has no such folder."""
+        """Return the sorted URIs of a folder's children, or None if the skill has no such folder."""
         if uri != self.root and not uri.startswith(f"{self.root}/"):
             return None
         above = f"{uri}/"
@@ -256,5 +287,5 @@ class SkillRecord:
         return tuple(sorted(children)) if children or uri in folders else None
 
     def below(self, prefix: str) -> Self:
-        """Return this skill under the path segment `prefix`."""
+        """Return the skill with the segment `prefix` before its path."""
         return replace(self, uri=f"{root_uri([prefix])}/{self.uri.removeprefix(SCHEME)}")

@@ -1,7 +1,7 @@
-"""What Skillwire requires of the operating system, and the error if it is missing.
+"""The features that Skillwire requires from the operating system, and the error if one is missing.
 
-Folders are read through descriptors that follow no links, state is shared under file locks, and private files
-belong to one user. Linux and macOS support all of it. Windows does not; use WSL there.
+Skillwire opens files without following symbolic links, shares state under file locks, and creates files that
+only one user can read. Linux and macOS support all of these features. Windows does not; use WSL on Windows.
 """
 
 import os
@@ -26,7 +26,7 @@ _AVAILABLE_FEATURES = {
 
 
 def missing_features() -> list[str]:
-    """Return what Skillwire requires and this system lacks."""
+    """Return the required features that this system lacks."""
     return [what for what, there in _AVAILABLE_FEATURES.items() if sys.platform == WINDOWS or not there]
 
 

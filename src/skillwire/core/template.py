@@ -8,24 +8,32 @@ from urllib.parse import quote, unquote
 
 from skillwire.core.mime import MARKDOWN
 from skillwire.core.names import SCHEME, SKILL_FILE, is_skill_name, name_fault, root_uri
-from skillwire.core.record import Json, LiveFile, Origin, SkillRecord, Trust
+from skillwire.core.record import Json, LiveFile, Origin, SkillRecord, Trust, Withheld
 from skillwire.errors import InvalidValueError
 
-_PARAMETER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+# RFC 6570, 2.3. Other servers may use any of these names; authors of our own skills use `_OWN_PARAMETER`.
+_VARIABLE = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})"
+_PARAMETER = re.compile(rf"\{{({_VARIABLE}(?:\.?{_VARIABLE})*)\}}")
+_OWN_PARAMETER = re.compile(r"\{[a-z][a-z0-9_]*\}")
 _SUFFIX = f"/{SKILL_FILE}"
 _SLASHES = SCHEME.count("/")
-"""Slashes in a skill's URI, besides one for each segment of its path."""
+"""Number of slashes in a skill's URI, besides one for each path segment."""
 PARAMETER_RULE = "a name such as `{product}`, in lowercase letters, digits and `_`, as a whole segment"
 VALUE_RULE = "a text that can be one segment of a path, without braces"
 
 Suggest: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
-"""Returns suggested values for the beginning of a value."""
+"""A function that returns suggested values for the text typed so far."""
 
 
 def parse_parameter(segment: str) -> str | None:
     """Return the parameter's name if a segment is a parameter, or None if it is literal."""
     found = _PARAMETER.fullmatch(segment)
     return found[1] if found else None
+
+
+def is_own_parameter(segment: str) -> bool:
+    """Return whether a segment is a parameter that an author of our own skills may write."""
+    return _OWN_PARAMETER.fullmatch(segment) is not None
 
 
 def parse_parameters(path: str) -> tuple[str, ...]:
@@ -46,26 +54,32 @@ class SkillTemplate:
     """
 
     path: str
-    """Where the skills are published, with a parameter for each varying segment: `docs/{product}/guide`."""
+    """The path of the skills, with a parameter for each varying segment: `docs/{product}/guide`."""
     description: str
-    """The description of each skill. Parameters in it are replaced."""
+    """The description of each skill. Parameters in it are replaced by their values."""
     label: str
     """The label of the source."""
     location: str
-    """The same path as the source knows it."""
+    """The path in the source, without prefixes."""
     fields: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Further frontmatter fields of each skill."""
     values: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    """All values of a parameter, if they are known. No other value is served."""
+    """All values of each parameter whose values are known. No other value is served."""
     suggest: Mapping[str, Suggest] = field(default_factory=dict[str, Suggest], compare=False)
-    """Functions that suggest values, for parameters that may also have other values."""
+    """Functions that suggest values, by parameter. A parameter may also have other values."""
+    trust: Trust = Trust.OWN
+    """The trust of each skill."""
+    withheld: Withheld | None = None
+    """Why the skills are withheld. Set if and only if `trust` is `WITHHELD`."""
+    foreign: bool = False
+    """Whether the skills come from another operator's server."""
     uri: str = field(init=False, repr=False, compare=False)
     """The URI template of the skills, as in RFC 6570."""
     parameters: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _parts: tuple[tuple[str, str | None], ...] = field(init=False, repr=False, compare=False)
     """Each segment of the path, and its parameter name if it is a parameter."""
     _known: Mapping[str, frozenset[str]] = field(init=False, repr=False, compare=False)
-    """The same as `values`, for lookup."""
+    """The values in `values` as sets, for fast lookup."""
 
     def __post_init__(self) -> None:
         parts = tuple((part, parse_parameter(part)) for part in self.path.split("/"))
@@ -87,10 +101,10 @@ class SkillTemplate:
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the parameter values in `uri`, or None if it does not match.
 
-        A value has two accepted spellings: ours, and that of RFC 6570, which also encodes reserved
-        characters. Others are refused, so that a skill has no further URIs.
+        Two encodings of a value are accepted: Skillwire's, and the one defined by RFC 6570, which also
+        encodes reserved characters. All others are refused, so that a skill has no further URIs.
         """
-        # Compare the number of segments first: this is cheap, however long the URI is.
+        # Compare the number of segments first, because this is cheap even for a long URI.
         if uri.count("/") != _SLASHES + len(self._parts) or not _is_skill(uri):
             return None
         encoded = uri[len(SCHEME) : -len(_SUFFIX)].split("/")
@@ -112,7 +126,9 @@ class SkillTemplate:
         values = self.match(uri)
         if values is None or not is_skill_name(name := uri.removesuffix(_SUFFIX).rpartition("/")[2]):
             return None
-        location = fill_parameters(self.location, values)
+        is_uri = "://" in self.location
+        encoded = {key: quote(value, safe="") for key, value in values.items()} if is_uri else values
+        location = fill_parameters(self.location, encoded)
         return SkillRecord(
             uri=uri,
             frontmatter={
@@ -122,12 +138,23 @@ class SkillTemplate:
             },
             files=(LiveFile(SKILL_FILE, MARKDOWN),),
             directories=(),
-            origin=Origin(self.label, location, f"{location}/{SKILL_FILE}"),
-            trust=Trust.OWN,
+            origin=Origin(self.label, location, f"{location}/{SKILL_FILE}", foreign=self.foreign),
+            trust=self.trust,
+            withheld=self.withheld,
         )
 
+    @property
+    def is_withheld(self) -> bool:
+        """Whether the template's skills are hidden from models and people, because they are not approved."""
+        return self.trust is Trust.WITHHELD
+
+    def expand(self, values: Mapping[str, str]) -> str:
+        """Return the URI of the skill with these values. The skill need not exist."""
+        parts = (part if name is None else values[name] for part, name in self._parts)
+        return f"{root_uri(parts)}/{SKILL_FILE}"
+
     def below(self, prefix: str) -> Self:
-        """Return this template under the path segment `prefix`."""
+        """Return the template with the segment `prefix` before its path."""
         return replace(self, path=f"{prefix}/{self.path}")
 
     def _values(self, segments: list[str]) -> dict[str, str] | None:
@@ -153,7 +180,7 @@ class SkillTemplate:
 
 
 class TemplateIndex:
-    """Index that finds the skill at a URI among many templates. Its cost does not grow with their number."""
+    """Finds the skill at a URI among many templates. The time does not grow with the number of templates."""
 
     def __init__(self, templates: Iterable[SkillTemplate]) -> None:
         """Index the templates. If several match a URI, the first one wins."""
@@ -163,15 +190,15 @@ class TemplateIndex:
             shape = template.path.count("/"), first if parse_parameter(first) is None else None
             self._by_shape.setdefault(shape, []).append((place, template))
 
-    def entry(self, uri: str) -> SkillRecord | None:
-        """Return the skill at `uri` from the first template that matches, or None."""
+    def find(self, uri: str) -> tuple[SkillTemplate, SkillRecord] | None:
+        """Return the first template that matches `uri`, and its skill at `uri`; None if none matches."""
         slashes = uri.count("/") - _SLASHES - 1
         if not self._by_shape or not _is_skill(uri):
             return None
         first = unquote(uri[len(SCHEME) :].partition("/")[0])
         fitting = (self._by_shape.get((slashes, each), ()) for each in (first, None))
         candidates = sorted((pair for pairs in fitting for pair in pairs), key=lambda pair: pair[0])
-        return next((entry for _, each in candidates if (entry := each.entry(uri)) is not None), None)
+        return next(((each, entry) for _, each in candidates if (entry := each.entry(uri)) is not None), None)
 
 
 def _is_skill(uri: str) -> bool:

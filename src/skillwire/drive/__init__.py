@@ -1,4 +1,4 @@
-"""Live skills of running programs, which connect and answer reads (Model Drive Protocol)."""
+"""Live skills from running programs that connect to a server and answer reads (Model Drive Protocol)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Declaration of the `drive` area."""
+"""Registration of the `drive` area: its command, and its options for `serve`."""
 
 from skillwire.area import Area, Command
 

@@ -31,7 +31,7 @@ _R = TypeVar("_R", bound=Resolver)
 
 @dataclass(slots=True)
 class ClientConnection:
-    """One connection to a server: registers, answers calls, and reports changed paths."""
+    """One connection to a server. Registers the program, answers calls, and reports changed paths."""
 
     transport: Transport
     exposures: ExposedPaths
@@ -50,7 +50,8 @@ class ClientConnection:
         """
         self.exposures.changed = anyio.Event()
         await self.transport.send(self.registration())
-        # The server does not acknowledge a registration, but it answers in order: the pong comes after it.
+        # The server does not acknowledge a registration, but it processes messages in order. So once the pong
+        # arrives, the registration has been processed.
         await self.transport.send(ping(int(time.time() * 1000)))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run_guarded, tasks, self._send_updates)
@@ -100,7 +101,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Seconds to wait before the next attempt to connect: exponential, with jitter."""
+    """Exponential delays with jitter between attempts to connect, in seconds."""
 
     first: float = 0.5
     factor: float = 2.0
@@ -110,14 +111,15 @@ class Backoff:
         """Return the pause before attempt number `attempt`, counted from 1."""
         exponent = min(attempt - 1, 32)
         pause = min(self.first * self.factor**exponent, self.most)
-        return pause * random.uniform(0.8, 1.2)  # noqa: S311 - only spreads out the attempts of many programs
+        return pause * random.uniform(0.8, 1.2)  # noqa: S311 - only spreads out connection attempts
 
 
 class DriveClient:
     """A program's connection to a server with live skills.
 
-    `ws://` and `wss://` use a WebSocket, `http://` and `https://` the HTTP loop. It is connected inside an
-    `async with` block. If the connection breaks, it connects again and registers everything that is exposed.
+    URLs with `ws://` and `wss://` use a WebSocket; URLs with `http://` and `https://` use the HTTP loop. The
+    client is connected inside an `async with` block. If the connection breaks, the client connects again and
+    registers all exposed paths.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class DriveClient:
         auth: Auth | None = None,
         backoff: Backoff | None = None,
     ) -> None:
-        """`token` is the token of the server; `auth` is for the server's hooks.
+        """Create a client. `token` is the server's token; `auth` is passed to the server's hooks.
 
         Raises `InvalidValueError`.
         """
@@ -189,11 +191,11 @@ class DriveClient:
         input_schema: Mapping[str, Json] | None = None,
         output_schema: Mapping[str, Json] | None = None,
     ) -> Callable[[_R], _R] | None:
-        """Expose `path` from now on: as a text, with a resolver, or as a decorator of a resolver.
+        """Expose `path` from now on: with a text, with a resolver, or as a decorator for a resolver.
 
-        `…/skill.md` is a skill, `…/prompt.md` a prompt. Any other path is an endpoint, which needs a
-        `method`. Exposing a path again (for an endpoint: with the same method) replaces it. Raises
-        `InvalidValueError` for a path that cannot be exposed.
+        A path that ends in `/skill.md` is a skill, and one that ends in `/prompt.md` is a prompt. Any other
+        path is an endpoint, which needs a `method`. If the path is already exposed (for an endpoint, with the
+        same method), it is replaced. Raises `InvalidValueError` for a path that cannot be exposed.
         """
         options = Options(description, content_type, method, input_schema, output_schema)
         if isinstance(content, str):
@@ -205,7 +207,7 @@ class DriveClient:
                 raise UsageError(f"`expose({path!r}, options)` has no resolver", hint=hint)
             self._exposed_paths.put(path, content, resolver)
             return None
-        if content is not None:  # without this check, a function given here would be dropped
+        if content is not None:  # without this check, a resolver passed here would be ignored
             hint = "pass text, or `Options(…)` and a function, or use `@client.expose(path, description=…)`"
             raise UsageError(f"`expose({path!r}, …)` cannot use a {type(content).__name__}", hint=hint)
 
@@ -216,9 +218,9 @@ class DriveClient:
         return decorate
 
     def unexpose(self, path: str, method: str | None = None) -> None:
-        """Stop exposing `path`, for an endpoint this method.
+        """Stop exposing `path`. For an endpoint, stop exposing only `method`.
 
-        Raises `InvalidValueError` if it is not exposed.
+        Raises `InvalidValueError` if the path is not exposed.
         """
         self._exposed_paths.remove(path, method)
 
@@ -230,7 +232,10 @@ class DriveClient:
     # Connection
 
     async def __aenter__(self) -> Self:
-        """Connect, and return when the server has the registration. Raises `RefusedByServerError`."""
+        """Connect, and return when the server has processed the registration.
+
+        Raises `RefusedByServerError`.
+        """
         stack = AsyncExitStack()
         tasks = await stack.enter_async_context(anyio.create_task_group())
         self._running = stack
@@ -255,7 +260,7 @@ class DriveClient:
             await self.until_ended()
 
     async def until_connected(self) -> None:
-        """Wait until the server has the registration. Raises `RefusedByServerError`."""
+        """Wait until the server has processed the registration. Raises `RefusedByServerError`."""
         while not self._connected.is_set():
             if self._failure is not None:
                 raise self._failure

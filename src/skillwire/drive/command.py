@@ -18,7 +18,7 @@ from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.transports import ServerAddress
 from skillwire.errors import SkillwireError
 from skillwire.safe_text import collapse_lines, quoted
-from skillwire.terminal.options import AsJson
+from skillwire.terminal.options import json_of
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console
 
 _VERSION = "2026-07-28"
@@ -28,9 +28,12 @@ _DEEP = 1_000_000
 _MAX_PATHS = 100_000
 _TIMEOUT = 30.0
 _MAX_ANSWER = 64 * 1024 * 1024
-"""Bytes of a response: twice the limit of `skillwire serve`, because it contains the list twice."""
+"""Maximum size of a response in bytes.
+
+This is twice the limit of `skillwire serve`, because the response contains the list twice.
+"""
 _MAX_VALUES = 1_000_000
-"""JSON values of a response."""
+"""Maximum number of JSON values in a response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class ListedPath:
 
     @classmethod
     def read(cls, listed: Mapping[str, object]) -> "ListedPath":
-        """Read what a server sent. Missing fields are empty."""
+        """Parse a path that a server sent. Missing fields are empty."""
         names = ("clientId", "clientName", "type", "path", "method", "description")
         return cls(*(str(listed.get(name) or "") for name in names))
 
@@ -60,11 +63,12 @@ class _Node:
     children: dict[str, "_Node"] = field(default_factory=dict[str, "_Node"])
 
     def child(self, label: str) -> "_Node":
+        """Return the child with this label. Creates it if it is missing."""
         return self.children.setdefault(label, _Node(label))
 
 
 def tree_lines(paths: Sequence[ListedPath]) -> Iterator[str]:
-    """Yield the lines of a tree for each client. The description of a skill is beside its folder."""
+    """Yield the lines of one tree for each client. A skill's description is shown beside its folder."""
     clients: dict[str, list[ListedPath]] = {}
     for each in paths:
         clients.setdefault(each.client_id, []).append(each)
@@ -110,7 +114,7 @@ class ListingError(SkillwireError):
 
 
 def listed_paths(address: ServerAddress, client_id: str | None, token: str | None) -> list[ListedPath]:
-    """Return every path of all clients, or of one. Raises `ListingError`."""
+    """Return every path of one client, or of all clients. Raises `ListingError`."""
     url = f"{address.url.replace('ws', 'http', 1) if address.over_socket else address.url}/mcp"
     headers = {
         "accept": "application/json, text/event-stream",
@@ -130,12 +134,13 @@ def listed_paths(address: ServerAddress, client_id: str | None, token: str | Non
         raise ListingError(f"cannot reach {quoted(url)}: {error}", hint) from error
     if answer.status_code == 401:
         raise ListingError(
-            "the server requires a token", "name the variable that contains it: `--token-env VAR`"
+            "the server requires a token", "name the variable that contains it: `--token-env VARIABLE`"
         )
     return _paths(url, content)
 
 
 def _bounded(url: str, chunks: Iterable[bytes]) -> bytes:
+    """Return the body of a response. Raises `ListingError` if it is too large."""
     body = BoundedBody(_MAX_ANSWER)
     try:
         for chunk in chunks:
@@ -168,7 +173,7 @@ def _paths(url: str, answer: bytes) -> list[ListedPath]:
     except (orjson.JSONDecodeError, JsonTooLargeError, ShapeError) as error:
         hint = "is it an MCP server with live skills? `skillwire serve --http 8765 --drive` is one"
         raise ListingError(f"{quoted(url)} returned no list of live paths", hint) from error
-    if left_out is not None:  # a partial tree would look complete
+    if left_out is not None:  # a partial tree would look like the complete tree
         raise ListingError(
             f"{quoted(url)} has more paths than fit into one response",
             "choose one program with `--client PROGRAM`",
@@ -190,7 +195,7 @@ def drive(
         str | None,
         Parameter(metavar="VARIABLE", help="Environment variable with the server's token."),
     ] = None,
-    json: AsJson = False,
+    json: Annotated[bool, json_of("[{client, type, path, method, description}]")] = False,
 ) -> int:
     """Show the paths that connected programs provide, as a tree with descriptions.
 
@@ -201,7 +206,7 @@ def drive(
     skillwire drive tree http://127.0.0.1:8765 --client orders
     ```
     """
-    del action  # there is only one
+    del action  # `tree` is the only action
     try:
         paths = listed_paths(ServerAddress.parse(url), client, token_from(token_env, os.environ))
     except ListingError as error:

@@ -1,4 +1,4 @@
-"""Build the `SKILL.md` of a live skill, and fetch descriptions for paths registered without one."""
+"""Build the `SKILL.md` of a live skill, and fetch descriptions for paths that were registered without one."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _LISTED_FIELDS = ("name", "description")
 
 
 class MismatchError(ContentError):
-    """The frontmatter that a program returns differs from the listed skill."""
+    """The name or description in a program's frontmatter differs from the listed one."""
 
 
 def minimal_frontmatter(name: str, description: str) -> bytes:
@@ -32,7 +32,7 @@ def minimal_frontmatter(name: str, description: str) -> bytes:
 
 
 def document(name: str, description: str, data: Answer) -> bytes:
-    """Return the whole `SKILL.md`. Raises `MismatchError`."""
+    """Return the complete `SKILL.md` for the data that a program returned. Raises `MismatchError`."""
     text = _as_text(data)
     own, body = _parts(text)
     listed = {"name": name, "description": description}
@@ -46,7 +46,7 @@ def document(name: str, description: str, data: Answer) -> bytes:
 
 
 def description_in(data: Answer) -> str:
-    """Return the description in a text: from its frontmatter, or its first paragraph."""
+    """Return the description in a text, from its frontmatter or its first paragraph."""
     own, body = _parts(_as_text(data))
     found = own.get("description")
     return found if isinstance(found, str) and found.strip() else first_paragraph(body)
@@ -61,7 +61,7 @@ def _as_text(data: Answer) -> str:
 
 
 def _parts(text: str) -> tuple[dict[str, Json], str]:
-    """Return the frontmatter of a text, and the rest. Without valid frontmatter, return all of it as rest."""
+    """Split a text into frontmatter and rest. Without valid frontmatter, the whole text is the rest."""
     content = text.encode()
     try:
         frontmatter = split(content)
@@ -84,10 +84,13 @@ class _KnownClient:
 
 
 class DescriptionFetcher:
-    """Fetches missing descriptions from each client, one path at a time. After a failure, it asks no more."""
+    """Fetches missing descriptions from each client, one path at a time.
+
+    After a failure, skips the client's other paths.
+    """
 
     def __init__(self, hub: Hub, on_change: Callable[[], None]) -> None:
-        """`on_change` is called when new descriptions are known."""
+        """Fetch from the clients of `hub`. Calls `on_change` when new descriptions are known."""
         self._hub = hub
         self._on_change = on_change
         self._known: dict[str, _KnownClient] = {}
@@ -142,7 +145,7 @@ class DescriptionFetcher:
             self._fetching.discard(name)
         self._known[name] = _KnownClient(online, descriptions)
         self._on_change()
-        self._wake()  # it may have registered other paths meanwhile
+        self._wake()  # the client may have registered other paths in the meantime
 
     async def _description(self, name: str, path: str) -> str:
         """Return the description in the text of a path. Raises `CallFailedError`."""

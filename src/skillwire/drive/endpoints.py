@@ -1,4 +1,4 @@
-"""Connections of clients over WebSocket and over the HTTP loop."""
+"""Accept connections from programs over WebSocket and the HTTP loop."""
 
 import math
 import re
@@ -24,14 +24,14 @@ from skillwire.server.http.routes import JSON_TYPE, HttpError, json_response, pa
 _DEFAULT_WAIT_MS = 25_000
 _MAX_WAIT_MS = 60_000
 UNAUTHENTICATED_WAIT_MS = 1_000
-"""The wait of a client that has not sent the server's token yet: it must not occupy connections."""
+"""Maximum wait in milliseconds for a client that has not sent the server's token yet."""
 _CONNECT_BYTES = 4096
-"""Limit for a body whose content is ignored."""
+"""Maximum size in bytes of a body whose content is ignored."""
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _RADIX = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)", re.ASCII)
 _NO_BINARY = Closing(1003, "Binary frames are not supported")
 _CLOSE_TIMEOUT = 1.0
-"""Seconds for a client to receive the remaining messages when its session ends."""
+"""Seconds in which a client can receive the remaining messages when its session ends."""
 
 
 class LoopEndpoint:
@@ -42,7 +42,7 @@ class LoopEndpoint:
         self._identities = identities
 
     async def connect(self, request: Request) -> Response:
-        """Answer `POST connect`: begin a session."""
+        """Handle `POST connect`: begin a session."""
         await read_json(request, _CONNECT_BYTES, self._hub.limits.values)
         connection = self._identities.connection(Mode.HTTP_LOOP, request)
         try:
@@ -52,7 +52,7 @@ class LoopEndpoint:
         return json_response({"sessionId": session.id})
 
     async def send(self, request: Request) -> Response:
-        """Answer `POST send`: process one message of the client."""
+        """Handle `POST send`: process one message from the client."""
         value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
         session = self._session(request)
         try:
@@ -65,7 +65,7 @@ class LoopEndpoint:
         return json_response({"ok": True}, 202)
 
     async def poll(self, request: Request) -> Response:
-        """Answer `GET poll`: wait for the next message to the client, and return it."""
+        """Handle `GET poll`: wait for the next message to the client, and return it."""
         session = self._session(request)
         session.touch()
         wait = _wait_ms(parse_query(request.scope)) if session.authenticated else UNAUTHENTICATED_WAIT_MS
@@ -78,7 +78,7 @@ class LoopEndpoint:
         return Response(b'{"message":' + message + b"}", media_type=JSON_TYPE)
 
     async def disconnect(self, request: Request) -> Response:
-        """Answer `POST disconnect`: end a session. An unknown or ended session is not an error."""
+        """Handle `POST disconnect`: end a session. An unknown or ended session is not an error."""
         if (session := self._known(request)) is not None:
             self._hub.end_session(session)
         return Response(status_code=204)
@@ -93,6 +93,7 @@ class LoopEndpoint:
         return session
 
     def _known(self, request: Request) -> Session | None:
+        """Return the session of a request, or None if it is unknown or has ended."""
         return self._hub.session(_session_id(request), Mode.HTTP_LOOP)
 
     def _gone_error(self, name: str) -> HttpError:
@@ -107,9 +108,9 @@ def _session_id(request: Request) -> str:
 
 
 async def _next_message(session: Session, request: Request, seconds: float) -> bytes | None:
-    """Return the next message.
+    """Wait for the next message to the client.
 
-    None after a timeout, at the end of the session, or if the client left or polls again.
+    Returns None after a timeout, when the session ends, or if the client disconnects or polls again.
     """
     found: bytes | None = None
 
@@ -130,7 +131,10 @@ async def _next_message(session: Session, request: Request, seconds: float) -> b
 
 
 def _wait_ms(query: Mapping[str, str]) -> float:
-    """Return how long to wait. As in the reference, anything but a positive number means the default."""
+    """Return how long to wait, in milliseconds.
+
+    As in the reference implementation, anything but a positive number means the default.
+    """
     text = query.get("waitMs", "").strip()
     if _RADIX.fullmatch(text):
         wait = min(int(text, 0), _MAX_WAIT_MS)
@@ -159,7 +163,7 @@ class SocketEndpoint:
                 tasks.start_soon(self._write, session, websocket, tasks.cancel_scope)
                 tasks.start_soon(self._read, session, websocket)
                 await session.ended.wait()
-                # A client that does not receive the rest would keep the connection open for ever.
+                # Without a time limit, a client that does not read could keep the connection open forever.
                 tasks.cancel_scope.deadline = anyio.current_time() + _CLOSE_TIMEOUT
         finally:
             self._hub.end_session(session)
@@ -169,7 +173,10 @@ class SocketEndpoint:
         self._hub.end_session(session, await self._read_until_closed(session, websocket))
 
     async def _read_until_closed(self, session: Session, websocket: WebSocket) -> Closing:
-        """Process messages until the client leaves or sends an invalid one. Return how the session ends."""
+        """Process messages until the client disconnects or sends an invalid message.
+
+        Return how the session ends.
+        """
         while True:
             message = await websocket.receive()
             if message["type"] == "websocket.disconnect":
@@ -185,7 +192,7 @@ class SocketEndpoint:
                 return Closing(1008, str(error))
 
     async def _write(self, session: Session, websocket: WebSocket, scope: anyio.CancelScope) -> None:
-        """Send queued messages, and at the end of the session the reason."""
+        """Send queued messages. When the session ends, send the reason."""
         try:
             while (message := await session.outbox.take()) is not None:
                 await websocket.send_text(message.decode())

@@ -2,16 +2,18 @@
 
 `DriveError` and `CallFailedError` are in `skillwire.errors`.
 
-DriveError ├── FullError                   a limit on clients, paths or calls is reached; try again later ├──
-ProtocolViolationError      a client sent an invalid message; its session ends │   └── UnauthenticatedError
-it has not sent the server's token └── CallFailedError             a call failed
-    ├── NoSuchPathError             the client or the path does not exist
-    ├── UnsendableError             the request cannot be sent to a client
-    ├── DeniedError                 a hook denied it
-    ├── TimedOutError               the client did not answer in time
-    ├── GoneError                   the client disconnected before it answered
-    ├── BusyError                   the client has too many unanswered calls
-    └── ResolverError               the client returned an error
+    DriveError
+    ├── FullError                   a limit on clients, paths or calls is reached; try again later
+    ├── ProtocolViolationError      a client sent an invalid message; its session ends
+    │   └── UnauthenticatedError        the client has not sent the server's token
+    └── CallFailedError             a call failed
+        ├── NoSuchPathError             the client or the path does not exist
+        ├── UnsendableError             the request cannot be sent to a client
+        ├── DeniedError                 a hook denied the request
+        ├── TimedOutError               the client did not answer in time
+        ├── GoneError                   the client disconnected before it answered
+        ├── BusyError                   the client has too many unanswered calls
+        └── ResolverError               the client returned an error
 """
 
 from skillwire.core.record import Json
@@ -21,7 +23,7 @@ from skillwire.safe_text import quoted
 
 
 class FullError(DriveError):
-    """A limit is reached."""
+    """A limit on clients, paths or calls is reached."""
 
 
 class ProtocolViolationError(DriveError):
@@ -37,20 +39,26 @@ class UnauthenticatedError(ProtocolViolationError):
 
 
 class NoSuchPathError(CallFailedError):
+    """The client or the path does not exist."""
+
     code = ErrorCode.NOT_FOUND
 
 
 class UnsendableError(CallFailedError):
+    """The request cannot be sent to a client."""
+
     code = ErrorCode.BAD_REQUEST
 
 
 class DeniedError(CallFailedError):
-    """Raised by hooks to deny a registration or call. The caller gets its message."""
+    """Raised by hooks to deny a registration or call. The program that sent the request gets its message."""
 
     code = ErrorCode.BAD_REQUEST
 
 
 class TimedOutError(CallFailedError):
+    """The client did not answer in time."""
+
     code = ErrorCode.TIMEOUT
 
     def __init__(self, client_id: str, seconds: float) -> None:
@@ -58,11 +66,15 @@ class TimedOutError(CallFailedError):
 
 
 class GoneError(CallFailedError):
+    """The client disconnected before it answered."""
+
     def __init__(self, client_id: str) -> None:
         super().__init__(f"the client {quoted(client_id)} disconnected before it answered")
 
 
 class BusyError(CallFailedError):
+    """The client has too many unanswered calls."""
+
     code = ErrorCode.NOT_READY
 
     def __init__(self, client_id: str) -> None:
@@ -70,7 +82,7 @@ class BusyError(CallFailedError):
 
 
 class ResolverError(CallFailedError):
-    """The client answered with an error, whose message this repeats."""
+    """The client answered with an error. This exception has the same message."""
 
     def __init__(self, error: CallError) -> None:
         super().__init__(error.message)
@@ -78,12 +90,12 @@ class ResolverError(CallFailedError):
 
 
 def call_error(failed: CallFailedError) -> CallError:
-    """Return a failed call as an error of the protocol."""
+    """Convert a failed call to an error of the protocol."""
     if isinstance(failed, ResolverError):
         return failed.error
     return CallError(ErrorCode(failed.code), str(failed))
 
 
 def failure(error: CallError) -> dict[str, Json]:
-    """Return the result of a failed call."""
+    """Return the message that reports a failed call."""
     return {"ok": False, "error": error.to_json()}

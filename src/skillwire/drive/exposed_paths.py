@@ -1,4 +1,4 @@
-"""The paths that a program exposes, and the functions that answer them."""
+"""The paths that a program exposes, and their resolvers."""
 
 import inspect
 import math
@@ -20,36 +20,44 @@ from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.safe_text import quoted
 
 MAX_RESULT = 1024 * 1000
-"""Bytes of a result. With the message around it, it stays within the limit of servers."""
+"""Maximum size of a result in bytes.
+
+Together with the message around it, the result stays within the servers' limit.
+"""
 
 _WRAPPER_DEPTH = 2
 """Nesting levels of the message around a result."""
 _PATH_WRAPPER_DEPTH = 3
-"""Nesting levels around a descriptor: the list of paths, the client, the message."""
+"""Nesting levels around a descriptor: the message, the client and the list of paths."""
 Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
-"""Takes a `LiveRequest` and a `LiveContext`, only the first, or nothing. Returns the result or an awaitable.
+"""A function that answers reads of a path.
 
-The result of a skill is Markdown. That of a prompt or an endpoint is any JSON. `None` means success without
-data.
+It takes a `LiveRequest` and a `LiveContext`, only the request, or nothing. It returns the result or an
+awaitable. The result is Markdown for a skill, and any JSON value for a prompt or an endpoint. `None` means
+success without data.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Description and type of an exposed path. A text without a description uses its first paragraph.
+    """The description and type of an exposed path.
 
-    A path that ends in neither `skill.md` nor `prompt.md` is an endpoint, and needs a method.
+    The default description of a text is its first paragraph. A path that ends in neither `skill.md` nor
+    `prompt.md` is an endpoint, and needs a method.
     """
 
     description: str | None = None
     content_type: str | None = None
-    """For skills (Markdown by default) and endpoints. Prompts have none."""
+    """Applies to skills (the default is Markdown) and endpoints. Prompts have no content type."""
     method: str | None = None
-    """For endpoints: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`. Skills and prompts are read with `GET`."""
-    input_schema: Mapping[str, Json] | None = None
-    """JSON Schema of the input of a prompt or endpoint.
+    """The method of an endpoint: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
 
-    It is shown to callers; nothing is validated against it.
+    Skills and prompts are always read with `GET`.
+    """
+    input_schema: Mapping[str, Json] | None = None
+    """The JSON Schema for the input of a prompt or endpoint.
+
+    Callers see the schema, but inputs are not validated against it.
     """
     output_schema: Mapping[str, Json] | None = None
 
@@ -88,7 +96,7 @@ class ExposedPath:
     """The descriptor that is sent to the server."""
     resolver: Resolver
     parameter_count: int
-    """How many arguments the resolver takes."""
+    """Number of arguments that the resolver takes."""
 
     async def answer(self, request: LiveRequest, context: LiveContext) -> Json:
         result = self.resolver(*(request, context)[: self.parameter_count])
@@ -96,16 +104,19 @@ class ExposedPath:
 
 
 class ExposedPaths:
-    """The paths that a program exposes now, in order of exposure."""
+    """The paths that a program currently exposes, in the order in which it exposed them."""
 
     def __init__(self) -> None:
         self._exposed: dict[tuple[str, str], ExposedPath] = {}
-        """By method and path."""
+        """The exposed paths by method and path."""
         self.changed = anyio.Event()
-        """Set with every change. The connection replaces it after reporting the change."""
+        """An event that every change sets. The connection replaces it after reporting the change."""
 
     def put(self, path: str, options: Options, resolver: Resolver) -> None:
-        """Expose a path, or replace what was exposed there. Raises `InvalidValueError`."""
+        """Expose a path with a resolver. Replaces a path that is already exposed.
+
+        Raises `InvalidValueError`.
+        """
         parsed = LivePath.parse(path)
         for text in (options.description or "", options.content_type or ""):
             _require_sendable("description", text)
@@ -117,9 +128,9 @@ class ExposedPaths:
         self.changed.set()
 
     def put_text(self, path: str, text: str, options: Options) -> None:
-        """Expose a text. Without a description, its first paragraph is used.
+        """Expose a path with a text. The default description is the text's first paragraph.
 
-        If it has frontmatter, the server finds the description there.
+        If the text has frontmatter, the server reads the description from there.
         """
         _require_sendable("text", text)
         kind = _type(LivePath.parse(path), options)
@@ -150,7 +161,7 @@ class ExposedPaths:
             answer: dict[str, Json] = {"ok": True, **without_none(data=await self._answer(call))}
         except _NotExposedError as error:
             answer = _failure_result(ErrorCode.NOT_FOUND, str(error))
-        except Exception as error:  # noqa: BLE001 - the resolver is user code: its failure is a result
+        except Exception as error:  # noqa: BLE001 - the resolver is user code, so a failure is reported to the caller
             answer = _failure_result(ErrorCode.HANDLER_ERROR, str(error) or type(error).__name__)
         result: dict[str, Json] = {"type": "callClientResult", "requestId": call.request_id}
         return {**result, **_sendable(answer)}
@@ -179,7 +190,7 @@ class _NotExposedError(Exception):
 
 
 def _type(path: LivePath, options: Options) -> PathType:
-    """Return the type of a path. Raises `InvalidValueError` for options that it cannot have."""
+    """Return the type of a path. Raises `InvalidValueError` if an option does not apply to that type."""
     if path.leaf is None:
         if options.method is None:
             rule = "the path of a skill or prompt; end it in `/skill.md`, or set the method of an endpoint"
@@ -220,7 +231,7 @@ def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str
 
 
 def _count_parameters(path: str, resolver: Any) -> int:
-    """Return how many arguments a resolver takes: none, the request, or also the context."""
+    """Return how many arguments a resolver takes: 0, 1 (the request) or 2 (the request and the context)."""
     kinds = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
     try:
         parameters = inspect.signature(resolver).parameters.values()
@@ -247,7 +258,7 @@ def _has_frontmatter(text: str) -> bool:
 
 
 def _require_sendable(what: str, text: str) -> None:
-    """Raise `InvalidValueError` for a lone surrogate, which cannot be sent."""
+    """Raise `InvalidValueError` if a text contains a lone surrogate, which cannot be sent."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -255,7 +266,7 @@ def _require_sendable(what: str, text: str) -> None:
 
 
 def _sendable(answer: dict[str, Json]) -> dict[str, Json]:
-    """Return `answer`, or an error if it cannot be sent."""
+    """Return `answer`, or an error result if it cannot be sent."""
     try:
         content = orjson.dumps(answer)
     except TypeError as error:

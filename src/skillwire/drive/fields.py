@@ -1,4 +1,4 @@
-"""Read untrusted JSON field by field, with errors that name the field, and limit its nesting."""
+"""Read untrusted JSON field by field. Errors name the field, and nesting is limited."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 _Container: TypeAlias = dict[str, Json] | list[Json]
 _T = TypeVar("_T")
 _SAFE_INTEGER = 2**53 - 1
-"""The largest integer that every JSON reader represents exactly."""
+"""The largest integer that every JSON parser represents exactly."""
 
 
 def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
@@ -40,7 +40,7 @@ class ShapeError(SkillwireError):
 
 @dataclass(frozen=True, slots=True)
 class JsonFields:
-    """A JSON object, and its place in the message."""
+    """A JSON object, and its path in the message, which errors contain."""
 
     values: Mapping[str, Json]
     where: str = ""
@@ -53,7 +53,7 @@ class JsonFields:
         return cls(cast("dict[str, Json]", value), where)
 
     def text(self, name: str) -> str:
-        """Return a text that is required and not empty."""
+        """Return a required text that is not empty."""
         found = self.values.get(name)
         if not isinstance(found, str) or not found:
             raise self.fault(name, "must be text that is not empty")
@@ -107,7 +107,7 @@ class JsonFields:
         return found
 
     def texts_or_none(self, name: str) -> dict[str, str] | None:
-        """Return an object whose values are all text, or None."""
+        """Return an object in which all values are text, or None if the field is missing."""
         found = self.mapping_or_none(name)
         if found is None:
             return None
@@ -124,7 +124,7 @@ class JsonFields:
         return None if self.values.get(name) is None else self.part(name)
 
     def items(self, name: str, limit: int) -> list[Json]:
-        """Return a list of at most `limit` items."""
+        """Return a required list of at most `limit` items."""
         found = self.values.get(name)
         if not isinstance(found, list):
             raise self.fault(name, "must be a list")
@@ -133,19 +133,19 @@ class JsonFields:
         return found
 
     def parts(self, name: str, limit: int) -> "Iterator[JsonFields]":
-        """Yield the objects of a list of at most `limit` items."""
+        """Yield the objects in a list of at most `limit` items."""
         for position, item in enumerate(self.items(name, limit)):
             yield JsonFields.of(item, f"{self.place(name)}[{position}]")
 
     def parsed(self, name: str, parse: Callable[[str], _T]) -> _T:
-        """Return a text parsed by `parse`. A `ValueError` becomes a `ShapeError` with the place."""
+        """Return a text parsed by `parse`. Converts a `ValueError` to a `ShapeError` that names the field."""
         try:
             return parse(self.text(name))
         except ValueError as error:
             raise ShapeError(f"{self.place(name)}: {error}") from error
 
     def reject_unknown(self, known: Collection[str]) -> None:
-        """Raise `ShapeError` for unknown fields: they are usually misspelt."""
+        """Raise `ShapeError` if there is an unknown field, which is usually misspelled."""
         unknown = next((each for each in self.values if each not in known), None)
         if unknown is not None:
             names = ", ".join(f"`{each}`" for each in known)
@@ -155,11 +155,15 @@ class JsonFields:
         return ShapeError(f"{self.place(name)}: {what}")
 
     def place(self, name: str) -> str:
+        """Return the path of a field in the message, for errors."""
         return f"{self.where}.{name}" if self.where else name
 
 
 def compact_json(value: dict[str, Json]) -> bytes:
-    """Return an object as JSON for storage. The copy drops the spare kilobyte of the encoder's result."""
+    """Return an object as JSON for storage.
+
+    The result is copied, because the encoder allocates a spare kilobyte.
+    """
     return bytes(memoryview(orjson.dumps(value))) if value else b"{}"
 
 

@@ -1,4 +1,4 @@
-"""Which HTTP headers of a reader are forwarded to programs."""
+"""Select the HTTP headers of a reader's request that are forwarded to programs."""
 
 import re
 from collections.abc import Iterable
@@ -9,26 +9,30 @@ from skillwire.errors import InvalidValueError
 
 _FORWARDED = frozenset({"content-type", "user-agent"})
 _PRIVATE_WORDS = ("auth", "token", "key", "secret", "session", "oidc", "jwt", "credential", "cookie")
-"""A header whose name contains one of these may carry an identity or a secret."""
+"""A header whose name contains one of these words may carry an identity or a secret."""
 _PRIVATE_PREFIXES = ("x-forwarded-", "x-amzn-", "x-mdp-", "x-skillwire-")
 _NEVER = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
 _HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 
 
 class HeaderRule:
-    """Selects the headers of a reader that a program gets: none about the reader's identity or the route."""
+    """Selects the headers that are forwarded to a program.
+
+    By default, forwards `content-type`, `user-agent`, and headers that begin with `accept` or `x-`, except
+    headers about identity and routing.
+    """
 
     def __init__(self, names: Iterable[str] | None = None) -> None:
         """With `names`, forward exactly these headers. Raises `InvalidValueError`."""
         self._names = None if names is None else frozenset(map(_checked_name, names))
 
     def forwarded(self, headers: Headers) -> dict[str, str]:
-        """Return the headers of a request that a program gets."""
+        """Return the headers of a request that are forwarded."""
         names = {name for name in headers if self.allows(name)}
         return {name: ", ".join(headers.getlist(name)) for name in sorted(names)}
 
     def allows(self, name: str) -> bool:
-        """Return whether programs get the header with this lower-case name."""
+        """Return whether the header with this lowercase name is forwarded."""
         if self._names is not None:
             return name in self._names
         if name.startswith(_PRIVATE_PREFIXES) or any(word in name for word in _PRIVATE_WORDS):

@@ -22,21 +22,24 @@ from skillwire.server.http.routes import HttpError, HttpMount, json_response
 META_PATH = "/mdp/meta"
 _Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 _CONNECTIONS_EACH = 2
-"""Connections for each client: on the HTTP loop, one waits for messages and another sends them."""
+"""Maximum number of connections for each client.
+
+On the HTTP loop, one connection waits for messages and another sends them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DriveRoutes:
-    """The routes, and the identities that decide who may use them without the token in a header."""
+    """The routes, and the `Identities` that decide who may use them without sending the token in a header."""
 
     routes: tuple[BaseRoute, ...]
     identities: Identities
 
 
 def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None = None) -> DriveRoutes:
-    """Return the routes of `hub`. The last one takes every WebSocket that matches no other route.
+    """Return the routes for `hub`. The last route accepts every WebSocket that matches no other route.
 
-    `headers` selects the headers of a reader that programs get.
+    `headers` selects the headers of a reader's request that are forwarded to programs.
     """
     if token is not None:
         hub.redact(token)
@@ -52,7 +55,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
         else:
             await socket(websocket)
 
-    read_methods = ["GET", "OPTIONS"]  # HEAD comes with GET
+    read_methods = ["GET", "OPTIONS"]  # a GET route also accepts HEAD
     others = (AUTH_PATH, *(f"{LOOP_PATH}/{name}" for name in ("connect", "send", "poll", "disconnect")))
     return DriveRoutes(
         (
@@ -75,7 +78,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
 
 
 def _errors_as_responses(handler: _Handler) -> _Handler:
-    """Return `handler` with errors turned into responses."""
+    """Wrap `handler` so that errors become responses."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -88,12 +91,15 @@ def _errors_as_responses(handler: _Handler) -> _Handler:
 
 
 async def _options(_request: Request) -> Response:
-    """Answer `OPTIONS` requests that do not come from a page. The origin guard answers those of pages."""
+    """Answer `OPTIONS` requests that do not come from a web page.
+
+    The origin guard answers requests from web pages.
+    """
     return Response(status_code=204)
 
 
 async def _meta(request: Request) -> Response:
-    """Answer `GET /mdp/meta`: the protocol version, endpoints and features of this server."""
+    """Handle `GET /mdp/meta`: return the protocol version, endpoints and features of this server."""
     authority, secure = request.url.netloc, request.url.scheme == "https"
     web = f"{'https' if secure else 'http'}://{authority}"
     return json_response(

@@ -43,16 +43,19 @@ Listener: TypeAlias = Callable[[], None]
 CROWDED_OUT = Closing(1013, "too many clients without the token of this server; try again later")
 _ANY: Collection[PathType] = tuple(PathType)
 _SECRET_CHARACTERS = 8
-"""Minimum length to search for a secret inside other text. A shorter one occurs by chance."""
+"""Minimum length of a secret that is searched for in other text.
+
+A shorter secret would occur there by chance.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnlineClient:
-    """A registered client. Each registration or update makes a new value."""
+    """A registered client. Each registration or update creates a new `OnlineClient`."""
 
     info: ClientInfo
     revision: int
-    """Changes with each value: the content of its paths may have changed."""
+    """A number unique to each `OnlineClient`. A new number means that the client's paths may have changed."""
     session: Session
 
     @property
@@ -76,7 +79,7 @@ class Hub:
         self._refused: dict[str, Closing] = {}
         """How recent sessions of the HTTP loop ended, for clients that poll again.
 
-        Unauthenticated sessions are separate, so that they displace no others.
+        Unauthenticated sessions are stored separately, so that they do not displace other sessions.
         """
         self._listeners: list[Listener] = []
         self._revision = 0
@@ -85,7 +88,7 @@ class Hub:
         self._redacted: tuple[bytes, ...] = ()
 
     def redact(self, secret: str) -> None:
-        """Never send this text to a client or a hook, whichever request contains it."""
+        """Never send this text to a client or a hook, even if a request contains it."""
         self._secret = secret
         encoded = orjson.dumps(secret)
         if len(secret) >= _SECRET_CHARACTERS:
@@ -126,7 +129,7 @@ class Hub:
         return self._ended.get(session_id) or self._refused.get(session_id)
 
     def end_session(self, session: Session, closing: Closing = NORMAL) -> None:
-        """End a session. Does nothing if it has ended."""
+        """End a session. Does nothing if it has already ended."""
         if self._sessions.pop(session.id, None) is None:
             return
         self._unauthenticated.pop(session.id, None)
@@ -140,14 +143,14 @@ class Hub:
         self._withdraw(session)
 
     async def receive(self, session: Session, value: object) -> None:
-        """Process a message of a client. Raises `ShapeError`, `ProtocolViolationError` or `FullError`."""
+        """Process a message from a client. Raises `ShapeError`, `ProtocolViolationError` or `FullError`."""
         session.touch()
         self._require_authentication(session, value)
         message = read_client_message(value)
         await self._take(session, message)
 
     def _require_authentication(self, session: Session, value: object) -> None:
-        """Raise `UnauthenticatedError` unless the client has sent the token or registers with it now."""
+        """Raise `UnauthenticatedError` unless the client has sent the token, or sends it now."""
         if session.authenticated:
             return
         verify_token = session.connection.verify_token
@@ -157,6 +160,7 @@ class Hub:
         self._unauthenticated.pop(session.id, None)
 
     async def _take(self, session: Session, message: ClientMessage) -> None:
+        """Process a parsed message."""
         match message:
             case RegisterClient():
                 await self._register(session, message)
@@ -171,10 +175,10 @@ class Hub:
             case Ping(timestamp):
                 session.post(pong(timestamp))
             case Pong():
-                pass  # `receive` has recorded the sign of life
+                pass  # `receive` has already recorded the activity
 
     async def _register(self, session: Session, message: RegisterClient) -> None:
-        """Register a client. If the session had another id, that one is unregistered."""
+        """Register a client. If the session had another client id, unregister that id."""
         client = message.client
         auth = None if message.auth is None else message.auth.without(self._secret)
         self._check_capacity(client, session.client)
@@ -193,12 +197,16 @@ class Hub:
         self._admit(session, client)
 
     def _own(self, session: Session, client_id: str) -> ClientInfo:
+        """Return the session's client if it has this id. Raises `ProtocolViolationError`."""
         if session.client is None or session.client.id != client_id:
             raise ProtocolViolationError(f"client {quoted(client_id)} is not registered on this session")
         return session.client
 
     def _check_capacity(self, client: ClientInfo, before: ClientInfo | None = None) -> None:
-        """Raise `FullError` if `client` does not fit, after removing `before` and the client with its id."""
+        """Raise `FullError` if `client` exceeds a limit.
+
+        Registered clients with the id of `client` or `before` do not count, because `client` replaces them.
+        """
         ids = {client.id} if before is None else {client.id, before.id}
         leaving = [each.info for each in map(self._clients.get, ids) if each is not None]
         paths = self._paths - sum(len(each.paths) for each in leaving)
@@ -208,6 +216,7 @@ class Hub:
             raise FullError(f"all registrations together may have at most {self.limits.total_bytes:,} bytes")
 
     def _admit(self, session: Session, client: ClientInfo) -> None:
+        """Register a client for the session. Replaces a client with the same id."""
         self._check_capacity(client)
         known = self._clients.get(client.id)
         if known is not None:
@@ -221,6 +230,7 @@ class Hub:
         self._notify()
 
     def _withdraw(self, session: Session) -> None:
+        """Unregister the client of a session."""
         session.fail_calls()
         client, session.client, session.table = session.client, None, PathTable()
         session.registered_auth = None
@@ -238,7 +248,7 @@ class Hub:
     # Clients and paths
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener` for every change from now on."""
+        """Call `listener` after every change to the clients or their paths."""
         self._listeners.append(listener)
 
     def _notify(self) -> None:
@@ -251,7 +261,7 @@ class Hub:
         return tuple(self._clients.values())
 
     def clients_at(self, method: str, path: str) -> tuple[str, ...]:
-        """Return the ids of the clients that have this path."""
+        """Return the ids of the clients that provide this path."""
         requested = _parse_path(path)
         if requested is None:
             return ()
@@ -260,7 +270,10 @@ class Hub:
     def find(
         self, client_id: str, method: str, path: str, types: Collection[PathType] = _ANY
     ) -> tuple[Descriptor, dict[str, str]] | None:
-        """Return the descriptor that matches this path, with its parameters, or None."""
+        """Return the descriptor that matches this path, and the path parameters.
+
+        Return None if none matches.
+        """
         online, requested = self._clients.get(client_id), _parse_path(path)
         return (
             None
@@ -271,7 +284,7 @@ class Hub:
     # Calls
 
     async def call(self, client_id: str, request: PathRequest, types: Collection[PathType] = _ANY) -> Answer:
-        """Call a path of a client, and return its answer. Raises `CallFailedError`."""
+        """Call a client's path, and return the client's answer. Raises `CallFailedError`."""
         online = self._clients.get(client_id)
         if online is None:
             raise NoSuchPathError(f"no client {quoted(client_id)} is connected")
@@ -294,7 +307,7 @@ class Hub:
         return await online.session.ask(call.request_id, self._sendable(call))
 
     def _sendable(self, call: CallClient) -> bytes:
-        """Return a call as it is sent. Raises `UnsendableError`."""
+        """Encode a call for sending. Raises `UnsendableError`."""
         try:
             message = orjson.dumps(call.to_json())
         except TypeError as error:  # too deep, an integer of more than 64 bits, or a lone surrogate
@@ -312,7 +325,7 @@ class Hub:
     # Life cycle
 
     async def run(self) -> None:
-        """Ping clients, and end sessions that are silent or do not register, until cancelled."""
+        """Until cancelled, ping clients, and end sessions that are silent or do not register."""
         while True:
             await anyio.sleep(min(self.limits.ping_seconds, self.limits.register_seconds) / 3)
             now = time.monotonic()
@@ -328,7 +341,7 @@ class Hub:
                     session.post(ping(int(time.time() * 1000)))
 
     def close(self) -> None:
-        """End every session, and refuse new ones."""
+        """End every session, and refuse new sessions."""
         self._closed = True
         for session in tuple(self._sessions.values()):
             self.end_session(session, Closing(1012, "the server is shutting down"))

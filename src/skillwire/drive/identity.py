@@ -1,4 +1,4 @@
-"""Identify clients: by headers, and by the one-time ticket cookie of `/mdp/auth`."""
+"""Identify clients by headers, and by the one-time ticket cookie that `/mdp/auth` sets."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,20 +22,20 @@ from skillwire.server.http.routes import HttpError, read_json
 
 NAME = "mdp_auth"
 TICKET_SECONDS = 60
-"""How long a ticket is valid."""
+"""Seconds for which a ticket is valid."""
 MAX_TICKETS = 1000
-"""How many unused tickets are stored. A further one replaces the oldest."""
+"""Maximum number of unused tickets. A further ticket replaces the oldest."""
 MAX_CLAIM = 4096
-"""Bytes of a claim as JSON: of a ticket, or in the headers of a connection."""
+"""Maximum size in bytes of a claim as JSON, in a ticket or in the headers of a connection."""
 
 MAX_CLAIM_VALUES = 256
-"""JSON values of a claim."""
+"""Maximum number of JSON values in a claim."""
 AUTH_PATH = "/mdp/auth"
 _OWN_HEADERS = "x-mdp-auth-"
 _SECRET_HEADERS = ("x-mdp-session-id", "x-skillwire-session", "x-skillwire-page")
 _NO_CONTEXT = "Auth endpoint requires an auth context"
 _TICKET = "skillwire.drive_ticket"
-"""Scope key for the ticket that admitted a request. It is used up by then."""
+"""Scope key for the ticket that admitted a request. The ticket cannot be used again."""
 _SECURE = frozenset({"wss", "https"})
 
 
@@ -60,11 +60,11 @@ class Tickets:
         self._tickets = ExpiringSecrets[Ticket](TICKET_SECONDS, max_tickets, clock=clock)
 
     def issue(self, claim: bytes, headers: Headers, *, has_token: bool) -> str:
-        """Return the value of a new cookie."""
+        """Issue a ticket. Return the value of its cookie."""
         return self._tickets.issue(Ticket(claim, headers.get("origin"), has_token))
 
     def take(self, headers: Headers) -> Ticket | None:
-        """Return and use up the valid ticket of a request, or return None."""
+        """Return the valid ticket in a request, which cannot be used again, or None if there is none."""
         for value in _cookies(headers):
             ticket = self._tickets.find(value)
             if ticket is not None and ticket.origin == headers.get("origin"):
@@ -73,7 +73,7 @@ class Tickets:
         return None
 
     def revoke(self, headers: Headers) -> None:
-        """Revoke the tickets of a request."""
+        """Revoke the tickets in a request."""
         for value in _cookies(headers):
             self._tickets.revoke(value)
 
@@ -111,7 +111,7 @@ class Identities:
         ticket: Ticket | None = request.scope.get(_TICKET) or self._tickets.take(headers)
         ticket_auth = None if ticket is None else ticket.auth
         authenticated = (
-            self._token is None or self._has_token(headers) or (ticket is not None and ticket.has_token)
+            self._token is None or self._has_valid_token(headers) or (ticket is not None and ticket.has_token)
         )
         return Connection(
             mode,
@@ -122,7 +122,7 @@ class Identities:
         )
 
     def client_auth(self, headers: Headers, ticket_auth: Auth | None) -> Auth | None:
-        """Return the claim in a client's headers, or else that of its ticket. Raises `HttpError`."""
+        """Return the claim in a client's headers, or else the claim in its ticket. Raises `HttpError`."""
         if (sent := _auth_from_headers(headers)) is None:
             return ticket_auth
         sent = sent.without(self._token)
@@ -130,8 +130,8 @@ class Identities:
             raise HttpError(431, f"the headers about a client may have at most {MAX_CLAIM:,} bytes")
         return sent if ticket_auth is None else replace(sent, metadata=ticket_auth.metadata)
 
-    def _has_token(self, headers: Headers) -> bool:
-        """Return whether the header contains the server's token. This does not rely on an outer guard."""
+    def _has_valid_token(self, headers: Headers) -> bool:
+        """Return whether the header contains the server's token. Does not rely on an outer guard."""
         sent = bearer_token(headers)
         return sent is not None and self._token is not None and is_same(sent, self._token)
 
@@ -146,22 +146,23 @@ class Identities:
     def is_authorized(self, scope: Scope) -> bool:
         """Return whether a request without the token may begin or continue a session.
 
-        A ticket is used up here. Without one, the first message of the session must contain the token: the
-        hub accepts no other. A session of the HTTP loop is authorized by its id, which only its client knows.
+        A ticket in the request becomes invalid here. Without a ticket, the first message of the session must
+        contain the token; the hub accepts no other message. A session over the HTTP loop is authorized by its
+        id, which only its client knows.
         """
         if scope["type"] != "websocket" and not scope["path"].startswith(f"{LOOP_PATH}/"):
             return False
         if scope["type"] == "websocket" or scope["path"] == f"{LOOP_PATH}/connect":
             headers = Headers(scope=scope)
             if any(headers.getlist("authorization")):
-                return False  # an outer guard has found that it is not the token
+                return False  # an outer guard has already rejected this value as a token
             scope[_TICKET] = self._tickets.take(headers)
             return True
         name = Headers(scope=scope).get(SESSION_HEADER) or _query(scope).get("sessionId", "")
         return self._hub.session(name, Mode.HTTP_LOOP) is not None or self._hub.ending(name) is not None
 
     async def issue_ticket(self, request: Request) -> Response:
-        """Answer `POST /mdp/auth`: set a ticket cookie."""
+        """Handle `POST /mdp/auth`: set a ticket cookie."""
         limits = self._hub.limits
         value = await read_json(request, limits.body, limits.values)
         auth = _auth_from_request(value, request.headers)
@@ -179,12 +180,15 @@ class Identities:
         return _answer(self._tickets.issue(claim, request.headers, has_token=has_token), request)
 
     async def forget(self, request: Request) -> Response:
-        """Answer `DELETE /mdp/auth`: revoke the ticket, and delete the cookie."""
+        """Handle `DELETE /mdp/auth`: revoke the ticket, and delete the cookie."""
         self._tickets.revoke(request.headers)
         return _answer("", request)
 
     def reader_auth(self, headers: Headers) -> Auth | None:
-        """Return what hooks let a program know about an HTTP reader. They see no secrets of the server."""
+        """Return what the hooks allow a program to know about an HTTP reader.
+
+        Hooks do not see the server's secrets.
+        """
         shown = {name: ", ".join(headers.getlist(name)) for name in headers if name not in _SECRET_HEADERS}
         if cookies := without_ticket("; ".join(headers.getlist("cookie"))):
             shown["cookie"] = cookies
@@ -209,7 +213,7 @@ def _answer(value: str, request: Request) -> Response:
 
 
 def _auth_from_request(value: object, headers: Headers) -> Auth:
-    """Return the claim of a client, from the body or else from its headers. Raises `HttpError`."""
+    """Return a client's claim from the body, or else from its headers. Raises `HttpError`."""
     if too_deep(value):
         raise HttpError(400, f"the body is {TOO_DEEP}")
     sent = _auth_from_headers(headers)

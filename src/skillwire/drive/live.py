@@ -37,23 +37,24 @@ class LiveSkills:
         hooks: Hooks | None = None,
         headers: Iterable[str] | None = None,
     ) -> None:
-        """`headers` are the names of the HTTP headers of a reader that programs get, instead of the default.
+        """Create the hub and its source.
 
-        Raises `InvalidValueError`.
+        `headers` are the names of the request headers that are forwarded to programs. They replace the
+        default. Raises `InvalidValueError`.
         """
         self.hub = Hub(limits, hooks)
         self.headers = HeaderRule(headers)
         self._sources: list[DriveSource] = []
 
     def source(self, label: str = "live") -> DriveSource:
-        """Return the source of these skills, for a library."""
+        """Return a source with these skills, for a library."""
         source = DriveSource(self.hub, label)
         self._sources.append(source)
         return source
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Run the background tasks inside this block. All sessions end with it."""
+        """Run the background tasks inside this block. When the block ends, all sessions end."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(restart_on_crash, self.hub.run, "supervising connected programs")
             for source in self._sources:

@@ -1,4 +1,4 @@
-"""The messages of protocol 2.0.0, and the names that both ends of the HTTP loop use."""
+"""The messages of Model Drive Protocol 2.0.0, and the names that both ends of the HTTP loop use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ _RESULT = "callClientResult"
 _NO_REASON = "the program failed without a reason"
 _Message = TypeVar("_Message")
 Answer: TypeAlias = "Json | Nothing"
-"""The answer of a client to a call."""
+"""A client's answer to a call."""
 
 
 class ErrorCode(StrEnum):
-    """Why a call failed."""
+    """The code of a failed call."""
 
     BAD_REQUEST = "bad_request"
     NOT_FOUND = "not_found"
@@ -46,13 +46,15 @@ NOTHING = Nothing.NOTHING
 
 @dataclass(frozen=True, slots=True)
 class RegisterClient:
+    """Registers a client and its paths."""
+
     client: ClientInfo
     auth: Auth | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateCatalog:
-    """Replaces all paths of the client."""
+    """Replaces all paths of a client."""
 
     client_id: str
     paths: tuple[Descriptor, ...]
@@ -60,12 +62,14 @@ class UpdateCatalog:
 
 @dataclass(frozen=True, slots=True)
 class UnregisterClient:
+    """Unregisters a client."""
+
     client_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallError:
-    """Why a call failed, as the client or the server reports it."""
+    """The code and message of a failed call, as the client or server reports them."""
 
     code: str
     message: str
@@ -77,6 +81,8 @@ class CallError:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
+    """A client's answer to a call."""
+
     request_id: str
     data: Answer = NOTHING
     error: CallError | None = None
@@ -109,7 +115,7 @@ class CallClient:
     headers: Mapping[str, str] | None = None
     auth: Auth | None = None
     null_body: bool = False
-    """Whether there is a body, and it is `null`."""
+    """Whether the body is an explicit `null`, as opposed to missing."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -130,9 +136,9 @@ class CallClient:
 
 
 def read_client_message(value: object) -> ClientMessage:
-    """Parse a message of a client. Raises `ShapeError`.
+    """Parse a message from a client. Raises `ShapeError`.
 
-    A result that is nested too deep only fails its own call.
+    If a result is nested too deeply, only its own call fails.
     """
     fields = JsonFields.of(value)
     if not too_deep(value):
@@ -144,7 +150,7 @@ def read_client_message(value: object) -> ClientMessage:
 
 
 def read_server_message(value: object) -> CallClient | Ping | Pong:
-    """Parse a message of a server. Raises `ShapeError`."""
+    """Parse a message from a server. Raises `ShapeError`."""
     return _read(JsonFields.of(value), _FROM_SERVER)
 
 

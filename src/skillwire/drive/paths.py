@@ -1,4 +1,4 @@
-"""The grammar of live paths, and how registered paths match requested ones."""
+"""The grammar of live paths, and the rules by which a registered path matches a requested path."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ PATH_RULE = (
     "(after one `.` or, for a parameter, one `:`), and `skill.md` or `prompt.md` only at its end"
 )
 MAX_PATH = 1024
-"""Characters of a path."""
+"""Maximum number of characters in a path."""
 
 _LEAVES = frozenset({*SKILL_LEAVES, *PROMPT_LEAVES})
 _STATIC = re.compile(r"\.?[a-z0-9][a-z0-9_-]*", re.ASCII)
@@ -32,7 +32,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LivePath:
-    """A valid path. With parameters it is a pattern; without, it can be requested."""
+    """A valid path. A path with parameters is a pattern; a path without parameters can be requested."""
 
     text: str
     segments: tuple[str, ...]
@@ -51,7 +51,7 @@ class LivePath:
 
     @property
     def leaf(self) -> str | None:
-        """The reserved name at the end, which makes it a skill or a prompt; None for an endpoint."""
+        """The reserved name at the end, which makes the path a skill or a prompt; None for an endpoint."""
         return self.segments[-1] if self.kinds[-1] is Kind.LEAF else None
 
     @property
@@ -61,7 +61,7 @@ class LivePath:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of its parameters, without the colon."""
+        """The names of the path's parameters, without the colon."""
         return tuple(
             segment[1:]
             for segment, kind in zip(self.segments, self.kinds, strict=True)
@@ -70,7 +70,7 @@ class LivePath:
 
     @property
     def depth(self) -> int:
-        """Its level in listings, which show the first level by default."""
+        """The path's level in listings, which show the first level by default."""
         return max(1, len(self.segments) - 2)
 
     def match(self, requested: "LivePath") -> dict[str, str] | None:

@@ -9,35 +9,38 @@ from skillwire.drive.registration import Auth, ClientInfo, Descriptor
 
 @dataclass(frozen=True, slots=True)
 class DriveLimits:
-    """Limits on clients and on what they send."""
+    """Limits on clients and their messages."""
 
     sessions: int = 1000
-    """Clients connected at the same time."""
+    """Maximum number of clients connected at the same time."""
     unauthenticated: int = 64
-    """How many of them may lack the server's token. A further one displaces the oldest."""
+    """Maximum number of clients without the server's token. A further client displaces the oldest."""
     total_paths: int = 50_000
-    """Paths of all clients together."""
+    """Maximum number of paths of all clients together."""
     total_bytes: int = 64 * 1024 * 1024
-    """Bytes of memory for the registrations of all clients together."""
+    """Maximum memory for the registrations of all clients together, in bytes."""
     body: int = 1024 * 1024
-    """Bytes of one message, or of one request body."""
+    """Maximum size of one message or request body, in bytes."""
     values: int = 100_000
-    """JSON values in one message or body. They are counted before parsing, because each takes memory."""
+    """Maximum number of JSON values in one message or body.
+
+    Counted before parsing, because each value takes memory.
+    """
     calls: int = 64
-    """Unanswered calls to one client."""
+    """Maximum number of unanswered calls to one client."""
     waiting: int = 256
-    """Messages queued for one client."""
+    """Maximum number of messages queued for one client."""
     waiting_bytes: int = 2 * 1024 * 1024
-    """Bytes of these messages."""
+    """Maximum size of the messages queued for one client, in bytes."""
     total_waiting_bytes: int = 64 * 1024 * 1024
-    """Bytes of the messages queued for all clients together."""
+    """Maximum size of the messages queued for all clients together, in bytes."""
     register_seconds: float = 10.0
-    """How long a session may last without a registered client."""
+    """Seconds after which a session without a registered client ends."""
     ping_seconds: float = 30.0
     silence_seconds: float = 90.0
-    """How long a client may be silent before its session ends."""
+    """Seconds after which the session of a silent client ends."""
     answer_seconds: float = 15.0
-    """How long a client may take to answer a call."""
+    """Seconds in which a client must answer a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class PathRequest:
     headers: Mapping[str, str] | None = None
     auth: Auth | None = None
     null_body: bool = False
-    """Whether there is a body, and it is `null`."""
+    """Whether the body is an explicit `null`, as opposed to missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +78,16 @@ class Hooks:
     ) -> None:
         """Raise `DeniedError` to refuse `client`.
 
-        `auth` came with its message, `transport_auth` with its connection.
+        `auth` is the claim in the registration message. `transport_auth` is the claim of the connection.
         """
 
     async def authorize_invocation(self, invocation: Invocation) -> None:
         """Raise `DeniedError` to refuse this call."""
 
     def request_auth(self, headers: Mapping[str, str]) -> Auth | None:  # noqa: ARG002 - for subclasses
-        """Return what a client may know about an HTTP reader. `headers` are the headers of its request.
+        """Return what a client may know about an HTTP reader.
 
-        Without this hook, cookies and authorization never reach a client.
+        `headers` are the headers of the reader's request. By default, cookies and authorization never reach a
+        client.
         """
         return None

@@ -29,7 +29,7 @@ from skillwire.server.http.routes import json_response, parse_query, path_segmen
 ALLOWED = "GET, HEAD, OPTIONS"
 _ROUTE = "skills"
 _UNNAMED_TYPE = "text/plain"
-"""The content type of a skill that is registered without one."""
+"""The content type of a skill that is registered without a content type."""
 _STATUS: dict[type[CallFailedError], int] = {
     DeniedError: 400,
     UnsendableError: 400,
@@ -39,7 +39,7 @@ _STATUS: dict[type[CallFailedError], int] = {
     BusyError: 503,
     TimedOutError: 504,
 }
-# The text comes from a foreign program: browsers must not run it as one of our pages.
+# The text comes from another program, so browsers must not run it as a page from this server.
 _SAFE_HEADERS = {
     "cache-control": "no-cache",
     "content-security-policy": "sandbox; default-src 'none'",
@@ -56,7 +56,7 @@ class ReadEndpoint:
         self._headers = headers
 
     async def read(self, request: HttpRequest) -> Response:
-        """Answer a read."""
+        """Handle a read request."""
         if request.method == "OPTIONS":
             return Response(status_code=204, headers={"allow": ALLOWED})
         client_id, segments = _address(path_segments(request.scope))
@@ -78,7 +78,10 @@ class ReadEndpoint:
         return _with_etag(_response(data, content_type), request.headers.get("if-none-match", ""))
 
     def _registered(self, client_id: str, segments: Sequence[str]) -> str:
-        """Return the registered path. The leaf may be omitted, and written in either case."""
+        """Return the path that the client registered for the segments of a request.
+
+        The request may omit the last segment, `skill.md`, or write it in the other case.
+        """
         folder = segments[:-1] if segments and segments[-1] in SKILL_LEAVES else segments
         leaf_sent = [segments[-1]] if len(folder) < len(segments) else []
         paths = ["/".join(["", *folder, leaf]) for leaf in dict.fromkeys([*leaf_sent, *SKILL_LEAVES])]
@@ -87,7 +90,7 @@ class ReadEndpoint:
 
 
 def _address(segments: list[str]) -> tuple[str, list[str]]:
-    """Return the client and the path in an address. One trailing slash is ignored."""
+    """Return the client id and path in an address. One trailing slash is ignored."""
     client, *path = segments[1:] if segments[0] == _ROUTE else [segments[0], *segments[2:]]
     return client, path[:-1] if path and not path[-1] else path
 
@@ -99,7 +102,7 @@ def _response(data: Answer, content_type: str) -> Response:
 
 
 def _with_etag(response: Response, known: str) -> Response:
-    """Return `response` with its entity tag, or 304 if the reader has it already."""
+    """Return `response` with an entity tag, or 304 if the reader already has this content."""
     tag = f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
     sent = {each.strip().removeprefix("W/") for each in known.split(",")}
     if sent & {tag, "*"}:

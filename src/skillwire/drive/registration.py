@@ -1,4 +1,4 @@
-"""What a client registers: its identity, its path descriptors, and the table to look them up."""
+"""The data that a client registers: its identity and path descriptors. `PathTable` looks up descriptors."""
 
 import re
 import sys
@@ -20,24 +20,24 @@ MAX_DESCRIPTION = 1024
 GET = "GET"
 METHODS = (GET, "POST", "PUT", "PATCH", "DELETE")
 MAX_PATHS = 1000
-"""Paths of one client."""
+"""Maximum number of paths of one client."""
 MAX_DESCRIPTOR = 8 * 1024
-"""Bytes of the descriptor of one path."""
+"""Maximum size of a path's descriptor, in bytes."""
 MAX_ABOUT = 4 * 1024
-"""Bytes of each field in which a client describes itself."""
+"""Maximum size of each field that describes a client, in bytes."""
 RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
-"""Names of other routes: a client with such an id would conflict with them."""
+"""Names of other routes. A client with one of these ids would conflict with the route."""
 _SCHEMAS = ("inputSchema", "outputSchema")
 _SHAPES = (*_SCHEMAS, "arguments")
 _CLIENT_BYTES, _PATH_BYTES, _POINTERS = 8192, 512, 16
-"""Estimated bytes of a client, of a path, and of each text of a path, besides the texts themselves."""
+"""Estimated memory in bytes for a client, a path and each text of a path, besides the texts themselves."""
 _ABOUT = ("name", "description", "version", "platform", "metadata")
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.ASCII)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
 
 
 def first_paragraph(text: str) -> str:
-    """Return the first paragraph of a Markdown text that is not a heading, on one line, or ``."""
+    """Return the first paragraph that is not a heading, on one line, or `""` if there is none."""
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     for paragraph in _PARAGRAPHS.split(plain):
         if paragraph.lstrip().startswith(_FENCES):
@@ -54,7 +54,7 @@ def _is_heading(line: str) -> bool:
 
 
 class PathType(StrEnum):
-    """What a path serves."""
+    """The type of a path: skill, prompt or endpoint."""
 
     SKILL = "skill"
     PROMPT = "prompt"
@@ -95,7 +95,7 @@ class Auth:
         )
 
     def without(self, secret: str | None) -> "Auth":
-        """Return it without the parts that contain `secret`."""
+        """Return the claim without the parts that contain `secret`."""
         if secret is None:
             return self
         has_secret = self.token is not None and secret in self.token
@@ -119,13 +119,16 @@ class Descriptor:
     description: str | None = None
     content_type: str | None = None
     shapes: bytes = b"{}"
-    """Its input and output schemas, by the names in `_SHAPES`, as JSON: parsed values take more memory."""
+    """The input and output schemas, by the names in `_SHAPES`.
+
+    Stored as JSON, because parsed values take more memory.
+    """
     size: int = 0
     """Estimated bytes of memory."""
 
     @property
     def listed(self) -> dict[str, Json]:
-        """What listings show: only the fields that we know."""
+        """The descriptor in listings. It contains only known fields."""
         shapes: dict[str, Json] = orjson.loads(self.shapes)
         method = self.method if self.type is PathType.ENDPOINT else None
         own = without_none(
@@ -172,11 +175,11 @@ class ClientInfo:
     name: str
     paths: tuple[Descriptor, ...]
     about_json: bytes = b"{}"
-    """Its other fields, as JSON: parsed values take far more memory."""
+    """The client's other fields. Stored as JSON, because parsed values take far more memory."""
 
     @property
     def about(self) -> dict[str, Json]:
-        """Its other fields: description, version, platform, metadata."""
+        """The fields besides id and name: description, version, platform and metadata."""
         return orjson.loads(self.about_json)
 
     @property
@@ -213,7 +216,7 @@ def checked_id(text: str) -> str:
 
 
 def read_paths(fields: JsonFields) -> tuple[Descriptor, ...]:
-    """Return the descriptors of a message. Raises `ShapeError` if a path is repeated."""
+    """Return the descriptors in a message. Raises `ShapeError` if a path is repeated."""
     paths: dict[tuple[str, str], Descriptor] = {}
     for part in fields.parts("paths", MAX_PATHS):
         descriptor = Descriptor.read(part)
@@ -227,7 +230,7 @@ def read_paths(fields: JsonFields) -> tuple[Descriptor, ...]:
 
 
 def without_none(**values: Json) -> dict[str, Json]:
-    """Return the fields that are not None: on the wire, the others are omitted."""
+    """Return the fields that are not None, because the protocol omits null fields."""
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -235,7 +238,7 @@ def without_none(**values: Json) -> dict[str, Json]:
 class PathTable:
     """Finds the descriptor for a path.
 
-    Paths without parameters are looked up first: they are most specific.
+    Paths without parameters are looked up first, because they are the most specific.
     """
 
     exact: Mapping[tuple[str, str], Descriptor] = field(default_factory=dict[tuple[str, str], Descriptor])
@@ -251,7 +254,10 @@ class PathTable:
     def find(
         self, method: str, requested: LivePath, types: Collection[PathType] = tuple(PathType)
     ) -> tuple[Descriptor, dict[str, str]] | None:
-        """Return the descriptor that matches `requested`, with the parameters, or None."""
+        """Return the descriptor that matches `requested`, and the path parameters.
+
+        Return None if none matches.
+        """
         exact = self.exact.get((method, requested.text))
         if exact is not None and exact.type in types:
             return exact, {}

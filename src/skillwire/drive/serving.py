@@ -1,4 +1,4 @@
-"""`serve --drive`: its options, and what live skills add to a server."""
+"""`serve --drive`: the options, and the source, tools and routes that live skills add to a server."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DriveServeFlags(ServeFlags):
-    """Options of `serve` for live skills."""
+    """Options that add live skills to `serve`."""
 
     drive: Annotated[
         bool, Parameter(help="Let running programs connect and provide live skills. Requires `--http`.")
@@ -27,7 +27,7 @@ class DriveServeFlags(ServeFlags):
         Parameter(
             name="--drive-header",
             metavar="HEADER",
-            help="Pass this request header to programs, instead of the default headers (repeatable).",
+            help="Pass this request header to programs. Replaces the default headers (repeatable).",
         ),
     ] = None
 

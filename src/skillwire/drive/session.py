@@ -1,4 +1,4 @@
-"""One client connection on the server: its bounded outbox and its pending calls."""
+"""The server's side of one client connection: a bounded outbox and pending calls."""
 
 import secrets
 import time
@@ -18,7 +18,7 @@ from skillwire.errors import CallFailedError
 
 
 class OutboxBudget:
-    """Bytes that may still be queued for all clients together."""
+    """The number of bytes that may still be queued for all clients together."""
 
     def __init__(self, size: int) -> None:
         self.left = size
@@ -28,7 +28,7 @@ class Outbox:
     """Bounded queue of messages to one client."""
 
     def __init__(self, messages: int, size: int, budget: OutboxBudget) -> None:
-        """Limit the queue to this number of messages and bytes, within the common `budget`."""
+        """Limit the queue to this number of messages and bytes, within the shared `budget`."""
         self._messages = messages
         self._size = size
         self._budget = budget
@@ -40,7 +40,7 @@ class Outbox:
 
     @property
     def held(self) -> int:
-        """Bytes in the queue."""
+        """Number of bytes in the queue."""
         return self._held
 
     def put(self, message: bytes) -> int | None:
@@ -67,7 +67,10 @@ class Outbox:
         return message
 
     async def take(self, active: Callable[[], bool] = lambda: True) -> bytes | None:
-        """Wait for the next message. Return None when the queue is closed or `active` returns False."""
+        """Wait for the next message.
+
+        Return None if the queue is closed and empty, or if `active` returns False.
+        """
         while active():
             if (message := self.take_now()) is not None or self._closed:
                 return message
@@ -75,17 +78,18 @@ class Outbox:
         return None
 
     def close(self) -> None:
-        """Accept no more messages. Those in the queue can still be taken."""
+        """Accept no more messages. Messages in the queue can still be taken."""
         self._closed = True
         self.wake()
 
     def clear(self) -> None:
-        """Accept no more messages, and drop those in the queue."""
+        """Accept no more messages, and drop the messages in the queue."""
         self._waiting.clear()
         self._hold(-self._held)
         self.close()
 
     def _hold(self, more: int) -> None:
+        """Count more bytes in the queue and in the budget."""
         self._held += more
         self._budget.left -= more
 
@@ -122,7 +126,7 @@ REPLACED = Closing(4000, "Replaced by newer client session")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How a client connected."""
+    """The transport and identity of a client's connection."""
 
     mode: Mode
     secure: bool = False
@@ -138,6 +142,8 @@ class Connection:
 
 @dataclass(slots=True, eq=False)
 class _Pending:
+    """A call that waits for the client's answer."""
+
     answered: anyio.Event = field(default_factory=anyio.Event)
     result: CallResult | CallFailedError | None = None
 
@@ -151,13 +157,13 @@ class Session:
     """A connected client. Only the hub registers clients and ends sessions."""
 
     def __init__(self, connection: Connection, limits: DriveLimits, budget: OutboxBudget) -> None:
-        """`budget` is shared by the messages to all clients."""
+        """Create a session. All sessions share the `budget`."""
         self.id = secrets.token_urlsafe(24)  # on the HTTP loop, the id authenticates the client
         self.connection = connection
         self.client: ClientInfo | None = None
         self.registered_auth: Auth | None = None
         self.authenticated = connection.verify_token is None
-        """Whether the client has sent the server's token, if there is one."""
+        """Whether the client has sent the server's token. True if no token is required."""
         self.table = PathTable()
         self.connected_at = self.seen_at = time.time()
         self.seen = self.pinged = self.nameless = time.monotonic()
@@ -170,23 +176,23 @@ class Session:
 
     @property
     def auth_source(self) -> str:
-        """Where the client sent its claim: `transport`, `message`, both, or `none`."""
+        """Where the client sent its claim: `transport`, `message`, `transport+message` or `none`."""
         sources = {"transport": self.connection.auth, "message": self.registered_auth}
         return "+".join(name for name, auth in sources.items() if auth is not None) or "none"
 
     def touch(self) -> None:
-        """Record a sign of life."""
+        """Record that the client is active."""
         self.seen, self.seen_at = time.monotonic(), time.time()
 
     async def poll(self) -> bytes | None:
-        """Wait for the next message. Return None at the end of the session, or when a later poll begins."""
+        """Wait for the next message. Return None when the session ends or a later poll begins."""
         self._polls += 1
         own = self._polls
         self.outbox.wake()
         return await self.outbox.take(lambda: own == self._polls)
 
     def post(self, message: dict[str, Json]) -> None:
-        """Queue a message for the client. It is dropped if the queue is full."""
+        """Queue a message for the client. If the queue is full, drop the message."""
         self.outbox.put(orjson.dumps(message))
 
     async def ask(self, request_id: str, call: bytes) -> Answer:
@@ -204,7 +210,7 @@ class Session:
                 await pending.answered.wait()
         finally:
             del self._pending[request_id]
-            self.outbox.drop(posted)  # if it was not sent yet
+            self.outbox.drop(posted)  # drop it if it has not been sent yet
         match pending.result:
             case None:
                 raise TimedOutError(client_id, self._limits.answer_seconds)
@@ -216,7 +222,7 @@ class Session:
                 return data
 
     def answer(self, result: CallResult) -> None:
-        """Process an answer. A late or unexpected one is ignored."""
+        """Process a client's answer. Late or unexpected answers are ignored."""
         if (pending := self._pending.get(result.request_id)) is not None:
             pending.answer(result)
 

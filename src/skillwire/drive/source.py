@@ -44,7 +44,7 @@ def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> Sk
 
 
 def _name(segment: str, at: int) -> str:
-    """Return the name of a parameter in templates, which has no hyphen and begins with a letter."""
+    """Return a parameter name that is valid in templates: without hyphens, beginning with a letter."""
     name = segment[1:].replace("-", "_")
     return name if name == segment[1:] and name[0].isalpha() else f"p{at}_{name}"
 
@@ -120,7 +120,8 @@ class DriveSource(Source):
             self._changed.add(changed)
             begin = time.monotonic()
             yield EVERYWHERE
-            # Pause three times as long as the last scan took: scans take at most a quarter of the time.
+            # Pause three times as long as the last scan took, at most `_MAX_PAUSE` seconds, so that frequent
+            # changes do not cause constant scans.
             await anyio.sleep(min(3 * (time.monotonic() - begin), _MAX_PAUSE))
             await changed.wait()
 
@@ -139,7 +140,7 @@ class DriveSource(Source):
     def _found(
         self, online: OnlineClient, descriptor: Descriptor, description: str
     ) -> SkillRecord | tuple[Problem, ...]:
-        """Return the skill at a path, or the problems that prevent it."""
+        """Return the skill at a path, or the problems that prevent it from being served."""
         folder = [online.info.id, *descriptor.path.folder]
         where = "/".join([*folder, SKILL_FILE])
         if len(folder) == 1 or not is_skill_name(folder[-1]):

@@ -30,13 +30,13 @@ _BY_TYPE: dict[Json, tuple[str, ...]] = {
     PathType.ENDPOINT: ("method", *_SCHEMAS),
     PathType.PROMPT: _SCHEMAS,
 }
-"""Further fields that a search includes, by the type of a path."""
+"""Additional fields that a search includes, by path type."""
 MAX_ANSWERS = 16 * 1024 * 1024
-"""Total bytes of the result of one tool."""
+"""Maximum size of one tool's result, in bytes."""
 MAX_SENT = 16 * 1024 * 1024
-"""Total bytes that one `callPaths` sends. Each client gets its own copy."""
+"""Maximum total size of the messages that one `callPaths` sends, in bytes. Each client gets its own copy."""
 MAX_ANSWER_VALUES = 200_000
-"""Total JSON values in the result of `callPaths`."""
+"""Maximum number of JSON values in the result of `callPaths`."""
 _TEXT: Json = {"type": "string"}
 _TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
 _REQUEST: dict[str, Json] = {
@@ -66,17 +66,17 @@ _MUTATING: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
 
 
 def normalize_search(search: str | None) -> str | None:
-    """Return the text to search for, in lower case, or None."""
+    """Return the text to search for in lowercase, or None if the search is empty."""
     return (search or "").strip().lower() or None
 
 
 def client_matches(search: str, client: Mapping[str, Json]) -> bool:
-    """Return whether a listed client, or one of its paths, contains a lower-case text."""
+    """Return whether a listed client or one of its paths contains a lowercase text."""
     return any(search in text.lower() for text in _texts_of_client(client))
 
 
 def path_matches(search: str, path: Mapping[str, Json]) -> bool:
-    """Return whether a listed path contains a lower-case text."""
+    """Return whether a listed path contains a lowercase text."""
     return any(search in text.lower() for text in _texts_of_path(path))
 
 
@@ -94,7 +94,7 @@ def _texts_of_path(path: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _texts(values: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[str]:
-    """Yield the fields that have a value: text unchanged, anything else as JSON."""
+    """Yield the values of the fields that are set: text unchanged, anything else as JSON."""
     for name in names:
         if (value := values.get(name)) is not None:
             yield value if isinstance(value, str) else orjson.dumps(value).decode()
@@ -153,7 +153,7 @@ def _schema(properties: dict[str, Json], *required: str) -> dict[str, Json]:
 
 
 def _errors_as_results(run: Run) -> Run:
-    """Return `run` with errors turned into results, so that the model can correct its call."""
+    """Wrap `run` so that errors become results, which let the model correct its call."""
 
     async def run_safely(call: Call) -> dict[str, Json]:
         try:
@@ -167,6 +167,8 @@ def _errors_as_results(run: Run) -> Run:
 
 
 class _Bridge:
+    """The functions that run the four tools."""
+
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
@@ -199,6 +201,7 @@ class _Bridge:
         return structured_result(_success(await self._hub.call(client_id, _request(fields))))
 
     async def call_paths(self, call: Call) -> dict[str, Json]:
+        """Call a path on several clients concurrently, and return the answer of each."""
         fields = _arguments(call, "clientIds", *_REQUEST)
         request = _request(fields)
         ids = self._select_clients(fields, request)
@@ -218,6 +221,7 @@ class _Bridge:
         return structured_result({"results": [answers.of(client_id) for client_id in ids]})
 
     async def _collect(self, client_id: str, request: PathRequest, answers: "_Answers") -> None:
+        """Call a path on one client, and store the answer or error."""
         try:
             answers.put(client_id, _success(await self._hub.call(client_id, request)))
         except CallFailedError as error:  # one failure does not affect the others
@@ -252,7 +256,7 @@ def _request(fields: JsonFields) -> PathRequest:
 
 
 def _drop_empty(auth: Auth) -> Auth:
-    """Return `auth` with empty texts as None."""
+    """Return `auth` with empty texts replaced by None."""
     return replace(auth, scheme=auth.scheme or None, token=auth.token or None)
 
 
@@ -261,7 +265,10 @@ def _success(data: Answer) -> dict[str, Json]:
 
 
 def _size(request: PathRequest) -> int:
-    """Return the size of a request in bytes, or 0 if it cannot be sent: each call then reports that."""
+    """Return the size of a request in bytes.
+
+    Return 0 if it cannot be sent, because each call then reports the error.
+    """
     parts = (
         request.query,
         request.body,
@@ -275,7 +282,10 @@ def _size(request: PathRequest) -> int:
 
 
 class _Answers:
-    """The answers of clients, within the limits. They are stored as bytes until all have arrived."""
+    """Collects the answers from several clients, within limits.
+
+    Stores the answers as bytes until all have arrived.
+    """
 
     def __init__(self) -> None:
         self._bytes = MAX_ANSWERS
@@ -300,7 +310,7 @@ class _Answers:
 
 
 def _limit_results(name: str, found: list[Json], advice: str) -> dict[str, Json]:
-    """Return the results that fit the limit, and the number of the others."""
+    """Return the results that fit the limit, and the number of omitted results."""
     sizes = accumulate(len(orjson.dumps(each, option=orjson.OPT_INDENT_2)) for each in found)
     fits = sum(1 for size in sizes if size <= MAX_ANSWERS)
     shown: dict[str, Json] = {name: found[:fits]}

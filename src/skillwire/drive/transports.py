@@ -1,4 +1,4 @@
-"""Transports from a program to a server: a WebSocket, or the HTTP loop."""
+"""Transports that connect a program to a server: WebSocket and the HTTP loop."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
@@ -25,17 +25,17 @@ _URL_RULE = "a URL such as `ws://127.0.0.1:8765`"
 _JSON = {"content-type": "application/json"}
 _WAIT_MS = 25_000
 _TIMEOUT = 10.0
-"""Seconds for a request that does not wait for a message."""
+"""Timeout in seconds for a request that does not wait for a message."""
 _CLOSE_TIMEOUT = 2.0
-"""Seconds to close a connection properly, even after cancellation."""
+"""Maximum number of seconds to close a connection properly, even after cancellation."""
 _REFUSALS = frozenset({1003, 1007, 1008})
 _REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 413, 421, 431})
 _MAX_VALUES = 100_000
-"""JSON values in one message of the server."""
+"""Maximum number of JSON values in one message from the server."""
 
 
 class ConnectionLostError(SkillwireError):
-    """The connection broke or could not be made. Connecting again may help."""
+    """The connection broke or could not be established. Connecting again may help."""
 
 
 class RefusedByServerError(SkillwireError):
@@ -57,7 +57,7 @@ class ServerAddress:
 
     @classmethod
     def parse(cls, text: str) -> "ServerAddress":
-        """Parse `ws://…` or `wss://…`, or `http://…` or `https://…` for the HTTP loop.
+        """Parse a URL. `ws` and `wss` select a WebSocket; `http` and `https` select the HTTP loop.
 
         Raises `InvalidValueError`.
         """
@@ -68,7 +68,7 @@ class ServerAddress:
             raise InvalidValueError("server", text, _URL_RULE) from error
         if not known or not parts.hostname:
             raise InvalidValueError("server", text, _URL_RULE)
-        # Also accept the address that `skillwire serve` prints for MCP clients.
+        # Also accept the URL that `skillwire serve` prints for MCP clients.
         path = parts.path.rstrip("/").removesuffix("/mcp")
         local = parts.hostname in {"localhost", "::1"} or parts.hostname.startswith("127.")
         return cls(f"{parts.scheme}://{parts.netloc}{path}", parts.scheme.startswith("ws"), local)
@@ -168,7 +168,7 @@ class LoopTransport(Transport):
         self._session = {SESSION_HEADER: found}
 
     async def end(self) -> None:
-        """End the session, if it has not ended."""
+        """End the session, unless it has already ended."""
         try:
             await self._ask("POST", "disconnect")
         except (ConnectionLostError, RefusedByServerError):

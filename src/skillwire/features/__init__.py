@@ -1,1 +1,1 @@
-"""How skills are offered to clients. One file per MCP feature."""
+"""The MCP features through which clients use skills, one module for each feature."""

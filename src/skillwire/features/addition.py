@@ -17,22 +17,22 @@ class AddedFeatures:
     """Tools, resources, problems and metadata that are added to a server."""
 
     tools: Sequence[Tool] = ()
-    """Tools, listed after those that load skills."""
+    """Tools, listed after the tools that load skills."""
     listed: Sequence[ExtraResources] = ()
     """Resources, listed after the skills."""
     unlisted: Sequence[UnlistedResources] = ()
     """Resources that can be read but are not listed."""
     problems: Problems | None = None
-    """A function that replaces the report of problems of a catalogue."""
+    """A function that returns a catalog's problems, in place of the default report."""
     runtime_meta: RuntimeMeta = no_meta
-    """A function that returns `_meta` for reads and tool results of a skill."""
+    """A function that returns additional `_meta` for reads and tool results about a skill."""
 
     def add_to(self, library: Library) -> "AddedFeatures":  # noqa: ARG002 - independent of the library
         return self
 
 
 class Addition(Protocol):
-    """Something that adds features to a server, such as the repository contract."""
+    """An object that adds features to a server, such as the repository contract."""
 
     def add_to(self, library: Library) -> AddedFeatures:
         """Return the features to add for this library."""
@@ -40,7 +40,7 @@ class Addition(Protocol):
 
 
 def join_additions(added: Sequence[AddedFeatures]) -> AddedFeatures:
-    """Merge several additions into one. Raises `ConflictError` if two replace the report of problems."""
+    """Merge several additions into one. Raises `ConflictError` if two of them replace the problems report."""
     reports = [each.problems for each in added if each.problems is not None]
     if len(reports) > 1:
         raise ConflictError("two additions replace the report of problems; remove one of them")

@@ -1,4 +1,4 @@
-"""Every skill as an archive, for hosts of early drafts."""
+"""Serve every skill except live skills as an archive, for hosts that use early drafts of the extension."""
 
 from collections.abc import Collection, Sequence
 
@@ -19,7 +19,10 @@ from skillwire.protocol.translate import blob_contents
 
 
 class SkillArchives(UnlistedResources):
-    """Serves every skill as an archive, packed when it is read. The same files give the same bytes."""
+    """Serves every skill except live skills as an archive, which is packed when it is read.
+
+    Packing the same files again produces the same bytes.
+    """
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -44,7 +47,7 @@ class SkillArchives(UnlistedResources):
         return {archive_uri(entry, form) for entry in edited.values() for form in ArchiveFormat}
 
     async def of(self, entry: SkillRecord) -> Sequence[DraftArchive]:
-        """Return the archives of a skill with their digests; none if it cannot be packed now."""
+        """Return a skill's archives with their digests. Empty for a skill that cannot be packed now."""
         if entry.dynamic:
             return ()
         try:
@@ -71,7 +74,7 @@ class SkillArchives(UnlistedResources):
         return await anyio.to_thread.run_sync(pack_skill, files, form, entry.executable)
 
     def _named(self, uri: str) -> tuple[SkillRecord, ArchiveFormat] | None:
-        """Return the skill and the archive format of a URI; None if it is not that of an archive."""
+        """Return the skill and archive format for a URI, or None if the URI does not name an archive."""
         for form in ArchiveFormat:
             root = uri.removesuffix(form.suffix)
             entry = self._library.catalog.entries.get(f"{root}/{SKILL_FILE}") if root != uri else None

@@ -1,4 +1,4 @@
-"""Base of all MCP features: methods, calls, answers, and paging of lists."""
+"""The base of all MCP features: methods, calls, responses and paging."""
 
 import base64
 import binascii
@@ -13,6 +13,7 @@ from skillwire.errors import BadParamsError, ConflictError
 from skillwire.library.change import Change
 from skillwire.protocol.bounds import check_text
 from skillwire.protocol.messages import PAGE_SIZE, Freshness
+from skillwire.protocol.uri_base import UriBase
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Validator
 
@@ -20,24 +21,25 @@ _SEPARATOR = "\0"
 
 
 def bad_cursor_error(cursor: str) -> BadParamsError:
-    """Return the error for a cursor that is not of this list, or whose item no longer exists."""
+    """Return the error for a cursor that does not belong to this list, or whose item no longer exists."""
     return BadParamsError(f"cursor {quoted(cursor)} does not continue this list; list again without a cursor")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The parameters of one request, not validated, and facts about the client."""
+    """The parameters of one request, which are not validated, and facts about the client."""
 
     params: Mapping[str, object] = field(default_factory=dict[str, object])
     can_change: bool = False
-    """Whether the caller may change the server: the user's client on stdio, or one that sent a credential."""
+    """Whether the caller may change the server: the stdio client, or an HTTP client that sent a credential.
+    """
     supports_skills: bool = False
     """Whether the client declares the Skills extension, and so can load skills without a tool."""
 
     def text(self, name: str) -> str:
         """Return a required string parameter. Raises `BadParamsError` if it is missing or too long.
 
-        Our own servers check the length earlier. Existing servers with attached skills do not.
+        A server built by Skillwire checks the length earlier. A server with attached skills does not.
         """
         value = self.params.get(name)
         if not isinstance(value, str):
@@ -46,7 +48,7 @@ class Call:
         return value
 
     def part(self, name: str) -> "Call":
-        """Return a parameter that is an object, as a `Call`; an empty one if it is absent.
+        """Return an object parameter as a `Call`. If it is missing, the `Call` is empty.
 
         Raises `BadParamsError` if it is not an object.
         """
@@ -69,23 +71,23 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one request, and how it may be cached."""
+    """The response to one request, and how it may be cached."""
 
     result: dict[str, Json]
     live: bool = False
-    """Whether it is made for each request. A client must not cache it."""
+    """Whether the response is generated for each request, so that a client must not cache it."""
     private: bool = False
-    """Whether it is made for one client. A cache must not give it to another."""
+    """Whether the response is for one client only, so that a cache must not send it to another client."""
 
     def freshness(self, usual: Freshness) -> Freshness:
-        """Return how this answer may be cached, on a server whose answers usually have `usual` freshness."""
+        """Return how this response may be cached. `usual` is the server's default."""
         if not self.live and not self.private:
             return usual
         return Freshness(0 if self.live else usual.ttl_ms, self.private or usual.private)
 
 
 class ListKind(StrEnum):
-    """The lists that a client may cache, and whose changes it is notified of."""
+    """The lists that a client may cache. The server notifies the client when one changes."""
 
     TOOLS = "tools"
     PROMPTS = "prompts"
@@ -96,7 +98,7 @@ Method: TypeAlias = Callable[[Call], Awaitable[Answer]]
 
 
 class Feature(ABC):
-    """A group of MCP methods that serve a library. Independent of other features and of the SDK."""
+    """A group of MCP methods that serve a library. Features do not depend on each other or on the SDK."""
 
     name: str
 
@@ -104,12 +106,17 @@ class Feature(ABC):
     def methods(self) -> Mapping[str, Method]:
         """Return the handler of each method that this feature answers."""
 
+    @property
+    def uri_base(self) -> UriBase | None:
+        """The scheme and authority with which the feature's URIs begin; None for `skill://`."""
+        return None
+
     def validator(self, method: str, call: Call) -> Validator | None:  # noqa: ARG002 - for overriding
-        """Return a validator for the answer to this request; None if the answer cannot be cached."""
+        """Return a validator for the response to this request, or None if the response cannot be cached."""
         return None
 
     def instructions(self) -> str:
-        """Return the current text for the instructions of the server."""
+        """Return the text that this feature currently adds to the server's instructions."""
         return ""
 
     def extensions(self) -> Mapping[str, Mapping[str, Json]]:
@@ -137,7 +144,7 @@ class Feature(ABC):
         return ()
 
     def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - for overriding
-        """Return the URIs whose content changed or is gone."""
+        """Return the URIs whose content a change has modified or removed."""
         return ()
 
 
@@ -182,9 +189,11 @@ def page(
     cursor: str | None,
     size: int = PAGE_SIZE,
 ) -> Page:
-    """Return the page of `keys` after `cursor`. Raises `BadParamsError` for a cursor not of list `of`.
+    """Return the page of `keys` after `cursor`.
 
-    A cursor names the last key of the page before. So the list continues there even if it has changed since.
+    Raises `BadParamsError` if the cursor does not belong to the list `of`.
+
+    A cursor names the last key of the previous page, so paging continues there even if the list has changed.
     If that key no longer exists, the position is lost, and the cursor is an error.
     """
     start = 0 if cursor is None else _start_after(cursor, of, position)
@@ -194,7 +203,7 @@ def page(
 
 
 def is_cursor_of(cursor: object, of: str) -> bool:
-    """Return whether `cursor` is one of the list `of`, possibly from an earlier run of the server."""
+    """Return whether `cursor` belongs to the list `of`. It may come from an earlier run of the server."""
     if not isinstance(cursor, str):
         return False
     try:
@@ -209,7 +218,7 @@ def _start_after(cursor: str, of: str, position: Callable[[str], int | None]) ->
     except (UnicodeError, binascii.Error) as error:
         raise bad_cursor_error(cursor) from error
     found = position(last) if name == of else None
-    # Compare with our own encoding: base64 also decodes other spellings.
+    # Compare with the canonical encoding, because base64 also decodes other spellings.
     if found is None or _cursor(of, last) != cursor:
         raise bad_cursor_error(cursor)
     return found + 1

@@ -5,8 +5,10 @@ from urllib.parse import unquote
 
 from skillwire.core.names import SCHEME, root_uri
 from skillwire.core.record import Json, SkillRecord
+from skillwire.core.template import SkillTemplate
 from skillwire.features.base import Answer, Call, Feature, Method
 from skillwire.features.prompts import BY_NAME
+from skillwire.features.template_paths import complete_paths, suggest_values
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import entry_in
 from skillwire.library.library import Library
@@ -17,12 +19,12 @@ _MAX_VALUES = 100
 
 
 class CompletionFeature(Feature):
-    """Completes what a person types: first the values that start with it, then those that contain it."""
+    """Completes what a person types: first values that start with the text, then others that contain it."""
 
     name = "completion"
 
     def __init__(self, library: Library, visible_skills: VisibleSkills | None = None) -> None:
-        """With `visible_skills`, the names for the prompt `skill` are completed, too."""
+        """With `visible_skills`, complete prompt arguments, too, and leave out withheld skills."""
         self._library = library
         self._visible_skills = visible_skills
 
@@ -43,7 +45,10 @@ class CompletionFeature(Feature):
     def _knows(self, call: Call) -> bool:
         reference = call.part("ref").params
         if reference.get("type") == "ref/prompt":
-            return self._visible_skills is not None and reference.get("name") == BY_NAME
+            name = reference.get("name")
+            return self._visible_skills is not None and (
+                name == BY_NAME or self._prompt_template(name) is not None
+            )
         known = {FILE_TEMPLATE, *(template.uri for template in self._library.catalog.templates)}
         return reference.get("uri") in known
 
@@ -53,7 +58,11 @@ class CompletionFeature(Feature):
             case "ref/prompt", "name" if (
                 self._visible_skills is not None and reference.get("name") == BY_NAME
             ):
-                return self._visible_skills.for_people()
+                templates = self._visible_skills.templates_for_people().values()
+                return [*self._visible_skills.for_people(), *await complete_paths(templates, typed)]
+            case "ref/prompt", parameter:
+                template = self._prompt_template(reference.get("name"))
+                return () if template is None else await suggest_values(template, parameter, typed)
             case "ref/resource", "skill" if reference.get("uri") == FILE_TEMPLATE:
                 return (unquote(entry.path) for entry in self._entries())
             case "ref/resource", "file" if reference.get("uri") == FILE_TEMPLATE:
@@ -63,8 +72,15 @@ class CompletionFeature(Feature):
             case _:
                 return ()
 
+    def _prompt_template(self, name: object) -> SkillTemplate | None:
+        """Return the template whose skills the prompt `name` starts, or None if there is none."""
+        visible = self._visible_skills
+        return (
+            None if visible is None or not isinstance(name, str) else visible.templates_for_people().get(name)
+        )
+
     def _files(self, call: Call) -> Iterable[str]:
-        """Return the files of the skill in the context of the request."""
+        """Return the file paths of the skill that the request's context names."""
         chosen = call.part("context").part("arguments")
         if not isinstance(chosen.params.get("skill"), str):
             return ()
@@ -84,9 +100,7 @@ class CompletionFeature(Feature):
         template = next((each for each in templates if each.uri == pattern), None)
         if template is None:
             return ()
-        if (suggest := template.suggest.get(parameter)) is not None:
-            return await suggest(typed)
-        return template.values.get(parameter, ())
+        return await suggest_values(template, parameter, typed)
 
 
 def _matching(candidates: Iterable[str], typed: str) -> Iterable[str]:

@@ -5,20 +5,24 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from skillwire.core.mime import is_text
+from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Json, SkillRecord
+from skillwire.frontmatter.split import body_offset
 from skillwire.library.library import Reading
-from skillwire.protocol.messages import URI_META
+from skillwire.protocol.messages import SKILL_META, URI_META
 from skillwire.protocol.translate import contents, skill_meta
 from skillwire.safe_text import escape_invisible, quote_if_needed
 
 ASSISTANT_ANNOTATIONS: dict[str, Json] = {"audience": ["assistant"], "priority": 1.0}
 Frame: TypeAlias = Callable[[SkillRecord, str, str], str]
-"""A function that wraps text with its origin.
+"""A function that marks a text with its origin.
 
 Its arguments: a skill, a file path (empty for a list), the text.
 """
+Filling: TypeAlias = Callable[[str], str]
+"""A function that fills a person's arguments into a text."""
 RuntimeMeta: TypeAlias = Callable[[SkillRecord], Mapping[str, Json]]
-"""A function that returns additional `_meta` of results for a skill."""
+"""A function that returns additional `_meta` for results about a skill."""
 
 
 def text_block(text: str) -> dict[str, Json]:
@@ -26,7 +30,7 @@ def text_block(text: str) -> dict[str, Json]:
 
 
 def without_frame(_entry: SkillRecord, _path: str, text: str) -> str:
-    """Return the text unchanged. For a server's own skills."""
+    """Return the text unchanged. Used for a server's own skills."""
     return text
 
 
@@ -40,10 +44,29 @@ def document_block(reading: Reading, frame: Frame = without_frame) -> dict[str, 
     return {**text_block(text), "annotations": ASSISTANT_ANNOTATIONS, "_meta": meta}
 
 
-def folder_file_blocks(reading: Reading, frame: Frame | None = None) -> list[Json]:
-    """Return the blocks for one of several files. The first line is its path, because many clients drop URIs.
+def fill_document(content: bytes, fill: Filling) -> bytes:
+    """Return a `SKILL.md` with a person's arguments. The frontmatter is never changed."""
+    if not is_text(content):
+        return content
+    body = body_offset(content)
+    return content[:body] + fill(content[body:].decode()).encode()
 
-    A binary file is an embedded resource after a text block with its path.
+
+def changed_block(entry: SkillRecord, text: str, frame: Frame = without_frame) -> dict[str, Json]:
+    """Return a text made from files of a skill as a text block.
+
+    It is not a resource, which would claim to have the exact bytes of a file (S19). The frame is put around
+    the finished text, so that nothing filled into it can end the frame.
+    """
+    framed = frame(entry, SKILL_FILE, text)
+    return {**text_block(framed), "annotations": ASSISTANT_ANNOTATIONS, "_meta": {SKILL_META: entry.uri}}
+
+
+def folder_file_blocks(reading: Reading, frame: Frame | None = None) -> list[Json]:
+    """Return the blocks for one of several files.
+
+    The path is the first line, because many clients drop URIs. A binary file is an embedded resource after a
+    text block with its path.
     """
     path = reading.served.file.path
     header = f"--- {escape_invisible(path) if frame is None else quote_if_needed(path)} ---"
@@ -55,9 +78,9 @@ def folder_file_blocks(reading: Reading, frame: Frame | None = None) -> list[Jso
 
 
 def _wrap_in_marks(_entry: SkillRecord, _path: str, text: str) -> str:
-    """Return a text.
+    """Return a text, between random marks if it has a line that looks like a file header.
 
-    If it has a line like a file header, put it between random marks that it cannot contain.
+    The text cannot contain these marks.
     """
     if not any(map(_looks_like_a_header, text.splitlines())):
         return text
@@ -71,7 +94,7 @@ def _wrap_in_marks(_entry: SkillRecord, _path: str, text: str) -> str:
 def _looks_like_a_header(line: str) -> bool:
     """Return whether a line could be mistaken for `--- path ---`.
 
-    A separator line of a table does not count.
+    A separator line in a table does not count.
     """
     begin, end = line.find("--- "), line.rfind(" ---")
     around = line[: max(begin, 0)] + line[end + len(" ---") :]
@@ -89,7 +112,10 @@ def resource_block(reading: Reading) -> dict[str, Json]:
 def with_meta(
     value: dict[str, Json], entry: SkillRecord, more: Mapping[str, Json] | None = None
 ) -> dict[str, Json]:
-    """Return `value` with the metadata of the skill and `more` as `_meta`, if there is any."""
+    """Return `value` with a `_meta` that contains the skill's metadata and `more`.
+
+    An empty `_meta` is omitted.
+    """
     meta = {**skill_meta(entry), **(more or {})}
     return {**value, "_meta": meta} if meta else value
 

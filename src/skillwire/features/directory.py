@@ -1,4 +1,4 @@
-"""`resources/directory/read`: list a folder of a skill, or of the namespace above skills (S15)."""
+"""`resources/directory/read`: list a folder in a skill, or a folder above skills (S15)."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,10 @@ class DirectoryFeature(Feature):
 
 
 def _position(children: Sequence[str], last: str) -> int | None:
-    """Return the index of `last` by binary search. There may be very many children; they are sorted."""
+    """Return the index of `last` in the sorted children, or None if it is not one of them.
+
+    Uses binary search, because a folder may have very many children.
+    """
     found = bisect_left(children, last)
     return found if found < len(children) and children[found] == last else None
 

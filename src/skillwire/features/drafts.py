@@ -1,4 +1,4 @@
-"""Resources for clients from before the Skills extension: an index of all skills, and manifests of files."""
+"""Resources for clients that use drafts of the Skills extension: an index of skills, and manifests."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ _UNESCAPED_IN_COMPONENT = "/!'()*"
 
 
 class DraftIndexDocument(Document):
-    """The index of all skills that early drafts define. Rendered once for each catalogue."""
+    """The index of skills, as defined in early drafts. Rendered once for each catalog."""
 
     uri = INDEX_URI
     name = "index.json"
@@ -78,7 +78,7 @@ class DraftIndexDocument(Document):
 
 
 class SkillManifests(UnlistedResources):
-    """The manifest of every skill, and its files at URIs with other escaping, which older clients use."""
+    """Every skill's manifest, and the skill's files at URIs that older clients escape differently."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -135,8 +135,8 @@ class SkillManifests(UnlistedResources):
 def _manifest(entry: SkillRecord) -> bytes:
     """Return the manifest of a skill. A live file has an empty hash.
 
-    A skill with live files needs a manifest, too: without one, FastMCP's `sync_skills` would fail for all
-    skills of the server.
+    A skill with live files also needs a manifest. Without it, FastMCP's `sync_skills` would fail for all of
+    the server's skills.
     """
     return json_bytes({"skill": entry.name, "files": list(map(_listed, entry.files))}, indented=True)
 
@@ -148,7 +148,7 @@ def _listed(file: SkillFile | LiveFile) -> dict[str, Json]:
 
 
 def _spellings(entry: SkillRecord, file: SkillFile | LiveFile) -> Collection[str]:
-    """Return the ways in which clients escape a path, other than ours. Most paths have none."""
+    """Return the spellings of a file's path that other clients use in URIs. Empty for most files."""
     if (encoded := quote(file.path)) == file.path:
         return ()
     own = entry.uri_of(file.path)[len(entry.root) + 1 :]
@@ -156,7 +156,10 @@ def _spellings(entry: SkillRecord, file: SkillFile | LiveFile) -> Collection[str
 
 
 def _escaped(path: str) -> Iterator[str]:
-    """Yield a path as URL parsers escape it. They end the path at `?` and `#`, and some also escape `^`."""
+    """Yield the path as URL parsers escape it.
+
+    URL parsers end the path at `?` and `#`, and some also escape `^`.
+    """
     before, mark, fragment = path.partition("#")
     before, question, query = before.partition("?")
     start = quote(before, safe=_UNESCAPED_IN_PATH)
@@ -171,7 +174,7 @@ def _escaped(path: str) -> Iterator[str]:
 
 
 def _fault(entry: SkillRecord) -> str:
-    """Return why clients would read the wrong files with a manifest; empty if they would not."""
+    """Return why clients would read wrong files through the manifest, or `""` if they would not."""
     addresses = {entry.uri_of(file.path): file.path for file in entry.files}
     for file in entry.files:
         path = file.path

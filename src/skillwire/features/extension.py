@@ -15,28 +15,28 @@ from skillwire.sources.base import Validator
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """The listed skills, and their positions among all skills of the catalogue."""
+    """The listed skills, and their positions among all skills of the catalog."""
 
     keys: tuple[str, ...]
     places: tuple[int, ...]
     """Position of each listed skill among all skills."""
     every: Mapping[str, int]
-    """Position of each skill, listed or not, by URI."""
+    """Position of each skill by URI, including skills that are not listed."""
 
     def position(self, uri: str) -> int | None:
-        """Return the position of the last listed skill up to `uri`.
+        """Return the position of the last listed skill up to `uri`, or None if no skill has this URI.
 
-        So a cursor stays valid when its skill is no longer listed.
+        This keeps a cursor valid when its skill is no longer listed.
         """
         place = self.every.get(uri)
         return None if place is None else bisect_right(self.places, place) - 1
 
 
 class ExtensionFeature(Feature):
-    """Offers skills to hosts with the Skills extension. Answers clients that do not declare it, too (S3).
+    """Serves skills to hosts with the Skills extension. Also answers clients that do not declare it (S3).
 
-    Strict clients reject a whole list because of one entry that does not conform. So the list omits such
-    skills unless `list_nonconforming` is set. `skills/get` returns them in any case (S13).
+    Strict clients reject the whole list if one entry does not conform to the specification. Therefore, the
+    list omits nonconforming skills unless `list_nonconforming` is set. `skills/get` returns all skills (S13).
     """
 
     name = "extension"

@@ -26,12 +26,12 @@ class InstructionsFeature(Feature):
         foreign: bool = False,
         with_tools: bool = True,
     ) -> None:
-        """Set `foreign` if other servers wrote the descriptions, `with_tools` if tools can load skills."""
+        """Set `foreign` if descriptions come from other servers, `with_tools` if tools can load skills."""
         self._visible_skills, self._foreign, self._with_tools = visible_skills, foreign, with_tools
         self._tokens = tokens
 
     def without_tools(self) -> "InstructionsFeature":
-        """Return a copy that names no tools, for servers with other tools of those names."""
+        """Return a copy that names no tools, for servers whose own tools have the same names."""
         return InstructionsFeature(
             self._visible_skills, self._tokens, foreign=self._foreign, with_tools=False
         )
@@ -40,9 +40,11 @@ class InstructionsFeature(Feature):
         return {}
 
     def instructions(self) -> str:
-        skills = self._visible_skills.for_models()
-        if not skills:
+        skills, templates = self._visible_skills.for_models(), self._visible_skills.templates_for_models()
+        if not skills and not templates:
             return ""
-        listed = available_skills(skills, self._tokens, foreign=self._foreign, with_tools=self._with_tools)
+        listed = available_skills(
+            skills, self._tokens, templates=templates, foreign=self._foreign, with_tools=self._with_tools
+        )
         usage = [USAGE, ASK_AGAIN] if self._with_tools else [USAGE_WITHOUT_TOOLS]
         return "\n\n".join([*usage, listed])

@@ -18,7 +18,7 @@ from skillwire.protocol.translate import contents
 
 
 class LegacyAddresses(UnlistedResources):
-    """Serves `SKILL.md` at `skill://name`, and every file at `skill://name/`.
+    """Serves a skill's `SKILL.md` at `skill://name`, and all its files together at `skill://name/`.
 
     Ambiguous names are not served.
     """

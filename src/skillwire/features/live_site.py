@@ -1,7 +1,7 @@
-"""The site that `skillwire publish` writes, built on request from a library that may change.
+"""The site that `skillwire publish` writes, but built on request from a library that may change.
 
 The digest of each download is computed once for each version of its skill. The bytes are cached up to a
-limit. Beyond the limit they are built again for each request.
+limit. Downloads beyond the limit are built again for each request.
 """
 
 import logging
@@ -33,21 +33,26 @@ from skillwire.safe_text import escape_invisible, quoted
 
 CACHED_BYTES = 64 * 1024 * 1024
 _AT_ONCE = 4
-"""Number of skills that are read at the same time. Skills of other servers can be slow."""
+"""Maximum number of skills that are read at the same time. Skills from other servers can be slow."""
 _PACKED_AT_ONCE = 2
-"""Number of skills that are packed at the same time. Each takes a few times its size in memory."""
+"""Maximum number of skills that are packed at the same time.
+
+Packing takes a few times the skill's size in memory.
+"""
 _RETRY_SECONDS = 10.0
-"""Seconds before a skill that could not be read is tried again."""
+"""Seconds after which a skill that could not be read is tried again."""
 _OLD_SECONDS = 60.0
-"""Seconds that a download stays available after its skill changed, for clients with the former index."""
+"""Seconds for which a download stays available after its skill changed, for clients that have the previous
+index.
+"""
 _ATTEMPTS = 3
-"""Attempts to build an index while skills are changing. The last one may lack a changed skill."""
+"""Maximum attempts to build an index while skills are changing. The last index may omit a changed skill."""
 
 _log = logging.getLogger(__name__)
 
 
 class NotPublishedError(SkillwireError):
-    """Nothing is published at a path."""
+    """Nothing is published at the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +83,12 @@ class _Failed:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A download that is in the index, or was until shortly before."""
+    """A download that is in the index, or was in it until shortly before."""
 
     artifact: Artifact
     size: int
     content: bytes | None
-    """None if it is not cached."""
+    """The bytes; None if they are not cached."""
 
 
 @dataclass(slots=True)
@@ -91,7 +96,7 @@ class _Cached:
     download: Download
     entry: SkillRecord
     old_since: float | None = None
-    """When its skill changed; None while it is current."""
+    """When the skill changed; None while the download is current."""
 
     @property
     def expired(self) -> bool:
@@ -99,15 +104,15 @@ class _Cached:
 
 
 class LiveSite:
-    """The site of a library, always up to date."""
+    """The site of a library, which always shows its current skills."""
 
     def __init__(self, library: Library, cached_bytes: int = CACHED_BYTES) -> None:
         self._library = library
         self._by_name = CatalogMemo(_publishable)
         self._known: dict[str, _Published | _Failed] = {}
-        """By the URI of the skill."""
+        """The index entry or failure of each skill, by skill URI."""
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
-        """By the path of the download, the most recently used last."""
+        """The cached downloads by path, the most recently used last."""
         self._cached, self._limit = 0, cached_bytes
         self._last: tuple[Catalog, Index, float | None] | None = None
         self._indexing = anyio.Lock()
@@ -193,7 +198,7 @@ class LiveSite:
         return reading.content, Digest.of(reading.content)
 
     async def _make_all(self, entries: Mapping[str, SkillRecord]) -> None:
-        """Build every download that is not known yet, a few at a time.
+        """Build every download that is not built yet, a few at a time.
 
         Forget skills that are not in `entries`.
         """
@@ -217,7 +222,7 @@ class LiveSite:
         return isinstance(known, _Published) or known.until is None or time.monotonic() < known.until
 
     async def _published(self, entry: SkillRecord) -> "_Published | _Failed":
-        """Return the index entry of a skill, or its failure. Builds the download if it is not known yet."""
+        """Return a skill's index entry, or its failure. Builds the download if neither is known."""
         async with self._lock_skill(entry.uri):
             if not self._is_known(entry):
                 try:
@@ -262,10 +267,10 @@ class LiveSite:
             self._drop(next(iter(self._cache)))
 
     def _cached_at(self, path: str, entry: SkillRecord) -> Download | None:
-        """Return a cached download of `entry`, or of a version before it that has not expired.
+        """Return a cached download of `entry`, or of an earlier version that has not expired.
 
-        A download of another skill with the same name does not count: the operator may have withdrawn that
-        skill.
+        A download of another skill with the same name is not returned, because the operator may have
+        withdrawn that skill.
         """
         if (cached := self._cache.get(path)) is None or cached.entry.uri != entry.uri:
             return None

@@ -1,26 +1,28 @@
 """Skills as MCP prompts: one for each skill, one by name, and those of skills written in code."""
 
-from collections.abc import Collection, Iterable, Mapping
-from enum import StrEnum
+from collections.abc import Collection, Container, Iterable, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from skillwire.core.record import Json, SkillRecord
+from skillwire.core.template import SkillTemplate
 from skillwire.errors import BadParamsError
 from skillwire.features.base import Answer, Call, Feature, ListKind, Method, page
 from skillwire.features.catalog_text import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
-from skillwire.features.content import (
-    Frame,
-    document_block,
-    resource_block,
-    text_block,
-    with_meta,
-    without_frame,
+from skillwire.features.content import text_block, with_meta
+from skillwire.features.prompt_arguments import (
+    by_name_arguments,
+    label_of,
+    prompt_arguments,
+    template_values,
+    values_to_fill,
 )
+from skillwire.features.prompt_messages import PromptMessages
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change
-from skillwire.library.names import did_you_mean
+from skillwire.library.names import did_you_mean, full_name
 from skillwire.protocol.messages import PROMPTS_GET, PROMPTS_LIST, RESOURCES_META, SKILL_META
 from skillwire.safe_text import collapse_lines, quote_if_needed, quoted
 
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
 
 BY_NAME = "skill"
-"""The prompt that takes the name of a skill. The prompt of a skill with this name is named by its URI."""
+"""The prompt that takes the name of a skill. A skill with this name gets a prompt named by its path."""
 
 
 class AuthoredPromptsFeature(Feature):
     """Prompts of skills written in code.
 
-    Each returns its whole skill with references, and ignores arguments.
+    Each prompt returns its whole skill with references, and ignores arguments.
     """
 
     name = "authored prompts"
@@ -75,15 +77,6 @@ def render_prompt(skill: "Skill") -> Answer:
     return Answer({"description": collapse_lines(skill.description), "messages": [message]})
 
 
-class PromptContent(StrEnum):
-    """The form of the content of a skill's prompt."""
-
-    RESOURCE = "resource"
-    """The `SKILL.md` as an embedded resource, with its URI."""
-    TEXT = "text"
-    """The `SKILL.md` as plain text, for clients that refuse embedded resources."""
-
-
 class PromptsFeature(Feature):
     """Offers skills as prompts, for people to start.
 
@@ -97,15 +90,11 @@ class PromptsFeature(Feature):
         visible_skills: VisibleSkills,
         tokens: int = DEFAULT_TOKENS,
         authored: "Mapping[str, Skill] | None" = None,
-        frame: Frame | None = None,
-        content: PromptContent = PromptContent.RESOURCE,
+        messages: PromptMessages | None = None,
     ) -> None:
-        """`authored` are prompts written in code. They replace the prompt of a skill with the same name.
-
-        With a `frame`, the message is always text, because an embedded resource could not name its origin.
-        """
-        self._frame = frame
-        self._as_text = frame is not None or content is PromptContent.TEXT
+        """`authored` are prompts written in code. They replace the prompt of a skill with the same name."""
+        self._messages = messages or PromptMessages(visible_skills)
+        self._frame = self._messages.frame
         self._visible_skills = visible_skills
         self._tokens = tokens
         self._authored = dict(authored or {})
@@ -121,7 +110,10 @@ class PromptsFeature(Feature):
         return (ListKind.PROMPTS,)
 
     def lists_changed(self, change: Change) -> Iterable[ListKind]:
-        return (ListKind.PROMPTS,) if self._visible_skills.differs(change, assistant=False) else ()
+        differs = self._visible_skills.differs(change, assistant=False) or any(
+            self._messages.listed(edit.before) != self._messages.listed(edit.after) for edit in change.edits
+        )
+        return (ListKind.PROMPTS,) if differs else ()
 
     async def list(self, call: Call) -> Answer:
         names = self._names()
@@ -132,24 +124,17 @@ class PromptsFeature(Feature):
     async def get(self, call: Call) -> Answer:
         if (authored := self._authored.get(call.text("name"))) is not None:
             return render_prompt(authored)
-        entry = self._find_requested(call)
-        reading = await self._visible_skills.library.read(entry.uri)
-        if not self._visible_skills.is_for_people(
-            self._visible_skills.deciding_record(entry, reading.served.entry)
-        ):
-            raise BadParamsError(f"the skill {quoted(entry.name)} is not for people to start")
-        block = (
-            document_block(reading, self._frame or without_frame)
-            if self._as_text
-            else resource_block(reading)
-        )
-        message: Json = {"role": "user", "content": block}
-        return Answer({"description": self._description(entry), "messages": [message]})
+        described, values = self._requested_skill(call)
+        entry = await self._visible_skills.confirmed(described)
+        blocks = await self._messages.blocks(entry, values)
+        messages: Json = [{"role": "user", "content": block} for block in blocks]
+        return Answer({"description": self._description(entry), "messages": messages})
 
-    def _description(self, entry: SkillRecord) -> str:
-        """Return the description of a skill. From another server, it is quoted with its origin."""
-        text = collapse_lines(entry.shown_description)
-        return text if self._frame is None else f"{entry.origin.source} says: {quoted(text, None)}"
+    def _description(self, prompt: SkillRecord | SkillTemplate) -> str:
+        """Return the description of a skill. With a frame, it is quoted with its origin."""
+        is_template = isinstance(prompt, SkillTemplate)
+        text = collapse_lines(prompt.description if is_template else prompt.shown_description)
+        return text if self._frame is None else f"{label_of(prompt)} says: {quoted(text, None)}"
 
     def _names(self) -> "list[str]":
         prompts = self._prompts.of(self._visible_skills.catalog)
@@ -159,42 +144,64 @@ class PromptsFeature(Feature):
     def _described(self, name: str) -> dict[str, Json]:
         if (authored := self._authored.get(name)) is not None:
             return describe_prompt(name, authored)
-        return (
-            self._by_name()
-            if name == BY_NAME
-            else self._own(name, self._prompts.of(self._visible_skills.catalog)[name])
-        )
+        if name == BY_NAME:
+            return self._by_name()
+        prompt = self._prompts.of(self._visible_skills.catalog)[name]
+        described: dict[str, Json] = {"name": name, "description": self._description(prompt)}
+        if arguments := prompt_arguments(prompt, framed=self._frame is not None):
+            described["arguments"] = arguments
+        if isinstance(prompt, SkillTemplate):
+            return described
+        meta, note = self._messages.listed(prompt)
+        if note:
+            described["description"] = f"{described['description']} ({note})"
+        return with_meta(described, prompt, meta)
 
-    def _find_requested(self, call: Call) -> SkillRecord:
-        name = call.text("name")
-        if name != BY_NAME:
-            prompts = self._prompts.of(self._visible_skills.catalog)
-            if name not in prompts:
-                hint = did_you_mean(name, self._names())
-                raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {hint}" if hint else ""))
-            return prompts[name]
-        requested = call.part("arguments").text("name")
-        entry = self._visible_skills.names.find(requested, offered=self._visible_skills.for_people())
+    def _requested_skill(self, call: Call) -> tuple[SkillRecord, dict[str, str]]:
+        """Return the skill of the requested prompt, and the values to fill into its text.
+
+        Raises `BadParamsError` for an unknown prompt or skill, and for a skill that people may not start.
+        """
+        name, arguments = call.text("name"), call.part("arguments")
+        prompt = None if name == BY_NAME else self._prompts.of(self._visible_skills.catalog).get(name)
+        if name == BY_NAME:
+            name = arguments.text("name")
+            entry = self._visible_skills.names.find(name, offered=self._offered())
+        elif prompt is None:
+            hint = did_you_mean(name, self._names())
+            raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {hint}" if hint else ""))
+        elif isinstance(prompt, SkillTemplate):
+            uri = prompt.expand(template_values(prompt, name, arguments))
+            entry = self._visible_skills.names.find(uri)
+        else:
+            entry = prompt
         if not self._visible_skills.is_for_people(entry):
-            raise BadParamsError(f"the skill {quoted(requested)} is not for people to start")
-        return entry
+            raise BadParamsError(f"the skill {quoted(name)} is not for people to start")
+        return entry, values_to_fill(prompt, arguments)
 
-    def _named(self, _catalog: Catalog) -> dict[str, SkillRecord]:
-        skills = (
-            self._visible_skills.for_people()
-        )  # `_catalog` is the current catalogue, which this uses, too
-        return {entry.root if name == BY_NAME else name: entry for name, entry in skills.items()}
+    def _offered(self) -> "list[str]":
+        """Return the names for the prompt `BY_NAME`: skills, and templates, whose parameters need values."""
+        return [*self._visible_skills.for_people(), *self._visible_skills.templates_for_people()]
+
+    def _named(self, _catalog: Catalog) -> dict[str, SkillRecord | SkillTemplate]:
+        skills = self._visible_skills.for_people()  # `_catalog` is the current catalog, which this uses, too
+        named = {_unlike_ours(name, entry, skills): entry for name, entry in skills.items()}
+        return {**named, **self._visible_skills.templates_for_people()}
 
     def _by_name(self) -> dict[str, Json]:
         budget = self._tokens * CHARACTERS_PER_TOKEN
-        names = list(self._visible_skills.for_people())
+        names = self._offered()
         lengths = accumulate(len(name) + 2 for name in names)
         shown = sum(length <= budget for length in lengths)
         rest = f" and {len(names) - shown:,} more" if shown < len(names) else ""
         skills = f" Skills: {', '.join(map(quote_if_needed, names[:shown]))}{rest}." if names else ""
-        argument: Json = {"name": "name", "description": "The name of the skill.", "required": True}
         description = f"Start a skill by its name.{skills}"
-        return {"name": BY_NAME, "description": description, "arguments": [argument]}
+        return {"name": BY_NAME, "description": description, "arguments": by_name_arguments()}
 
-    def _own(self, name: str, entry: SkillRecord) -> dict[str, Json]:
-        return with_meta({"name": name, "description": self._description(entry)}, entry)
+
+def _unlike_ours(name: str, entry: SkillRecord, taken: Container[str]) -> str:
+    """Return the name of a skill's prompt, which is never `BY_NAME`."""
+    if name != BY_NAME:
+        return name
+    full = full_name(entry)
+    return full if full not in taken else f"{entry.origin.source}:{unquote(entry.path)}"

@@ -21,11 +21,11 @@ from skillwire.protocol.translate import contents, file_resource, skill_meta, te
 from skillwire.sources.base import Validator
 
 Problems: TypeAlias = Callable[[Catalog], tuple[Problem, ...]]
-"""A function that returns the problems of a catalogue."""
+"""A function that returns the problems of a catalog."""
 
 
 class Document(ABC):
-    """A resource made from the catalogue. Listed after the skills."""
+    """A resource generated from the catalog. Listed after the skills."""
 
     uri: str
     name: str
@@ -34,7 +34,7 @@ class Document(ABC):
 
     @abstractmethod
     def listed(self, catalog: Catalog) -> bool:
-        """Return whether it has anything to show, and so is listed. It can be read in any case."""
+        """Return whether the document is listed, because it has content. It can always be read."""
 
     @abstractmethod
     def differs(self, change: Change) -> bool:
@@ -42,7 +42,7 @@ class Document(ABC):
 
     @abstractmethod
     async def render(self, catalog: Catalog) -> bytes:
-        """Return the document for this catalogue."""
+        """Return the document for this catalog."""
 
 
 class UnlistedResources(ABC):
@@ -100,7 +100,7 @@ class ExtraResources(ABC):
 
 
 def catalog_problems(catalog: Catalog) -> tuple[Problem, ...]:
-    """Return the problems that the library found."""
+    """Return the problems in a catalog."""
     return catalog.problems
 
 
@@ -136,7 +136,7 @@ class _Listing:
 
 
 class ResourcesFeature(Feature):
-    """Offers skills as ordinary resources, to every client."""
+    """Serves skills to every client, as ordinary resources."""
 
     name = "resources"
 
@@ -178,7 +178,7 @@ class ResourcesFeature(Feature):
             yield ListKind.RESOURCES
 
     def serves(self, uri: str) -> bool:
-        """Return whether `uri` is that of a file, folder or document, or an unlisted URI."""
+        """Return whether `uri` is the URI of a file, folder, document or unlisted resource."""
         known = uri in self.documents or self._library.catalog.serves(uri)
         known = known or any(each.serves(uri) for each in self._further)
         return known or self._find_unlisted(uri) is not None
@@ -188,7 +188,10 @@ class ResourcesFeature(Feature):
         return {uri.partition("://")[0] for uri in known}
 
     def claims(self, method: str, call: Call) -> bool:
-        """Return whether a read is certainly for us. A template does not count: it may match others' URIs."""
+        """Return whether a read is certainly for this feature.
+
+        Templates do not count, because they may match other URIs.
+        """
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str):
             return False
@@ -196,9 +199,9 @@ class ResourcesFeature(Feature):
         return known or any(each.serves(uri) for each in (*self._further, *self._unlisted))
 
     def validator(self, method: str, call: Call) -> Validator | None:
-        """Return a validator for files of skills.
+        """Return a validator for a file of a skill, or None for all other contents.
 
-        Other contents can change without a change of the library.
+        Other contents can change although the library does not change.
         """
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str) or uri in self.documents:
@@ -244,25 +247,25 @@ class ResourcesFeature(Feature):
             return Answer({"contents": await unlisted.read(uri)})
         reading = await self._library.read(uri)
         file = reading.served.file
-        # Metadata about the answer goes into the result. The resource itself carries no unprefixed key (S6).
+        # Metadata about the response goes into the result. The resource itself has no unprefixed key (S6).
         more = self._runtime_meta(reading.served.entry)
         block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry)
         result: dict[str, Json] = {"contents": [block], **({"_meta": dict(more)} if more else {})}
         return Answer(result, live=isinstance(file, LiveFile))
 
     def documents_changed(self) -> None:
-        """Refresh the listing after a document changed without a change of the catalogue."""
+        """Refresh the listing after a document changed without a change of the catalog."""
         self._listing = CatalogMemo(self._listed)
 
     def find_owner(self, uri: str) -> SkillRecord | None:
-        """Return the skill to which a file or an unlisted URI belongs."""
+        """Return the skill to which a file URI or an unlisted URI belongs."""
         if (served := self._library.catalog.files.get(uri)) is not None:
             return served.entry
         unlisted = self._find_unlisted(uri)
         return None if unlisted is None else unlisted.find_owner(uri)
 
     def listed_documents(self) -> "list[Json]":
-        """Return the list entries of the documents that have something to show."""
+        """Return the list entries of the documents that are listed now."""
         catalog = self._library.catalog
         shown = (document for document in self.documents.values() if document.listed(catalog))
         return [_document_resource(document) for document in shown]

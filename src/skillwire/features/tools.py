@@ -1,6 +1,5 @@
 """The tools `load-skill` and `skill-resource`, and tools added by product areas."""
 
-import posixpath
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,6 +9,7 @@ from anyio.lowlevel import checkpoint
 
 from skillwire.core.concurrency import MAX_CONCURRENT_READS, process_in_order
 from skillwire.core.json_text import json_bytes
+from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import BadParamsError, ConflictError, SkillwireError
 from skillwire.features.base import Answer, Call, Feature, ListKind, Method
@@ -27,12 +27,12 @@ from skillwire.features.content import (
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.change import Change
 from skillwire.library.library import Reading
-from skillwire.library.names import did_you_mean
+from skillwire.library.names import Reference, UnknownNameError, did_you_mean
 from skillwire.protocol.messages import TOOLS_CALL, TOOLS_LIST
 from skillwire.safe_text import escape_invisible, quoted
 
 Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
-"""A function from the arguments of a call to its result."""
+"""A function that returns the result of a call for its arguments."""
 LOAD_SKILL = "load-skill"
 LOAD_SKILL_ALIAS = "skill"
 """The name that some models use for the tool or its argument. Accepted, but not listed."""
@@ -59,7 +59,7 @@ class Tool:
     output_schema: Mapping[str, Json] | None = None
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     changes: bool = False
-    """Whether it changes the server. Such a tool is listed only for clients that may do that."""
+    """Whether it changes the server. Such a tool is listed only for clients that may change the server."""
 
     def to_json(self) -> dict[str, Json]:
         entry: dict[str, Json] = {
@@ -137,9 +137,9 @@ class ToolsFeature(Feature):
         return (ListKind.TOOLS,) if self._describe_skills else ()
 
     def lists_changed(self, change: Change) -> Iterable[ListKind]:
-        """Return the list of tools only if a description contains the skills.
+        """Return the list of tools if a description contains the skills and these have changed.
 
-        Clients would drop a valid cache.
+        In all other cases, a notification would make clients drop a valid cache.
         """
         return self.lists() if self._visible_skills.differs(change, assistant=True) else ()
 
@@ -180,11 +180,14 @@ class ToolsFeature(Feature):
     async def _load_skill(self, arguments: Call) -> _Blocks:
         uses_alias = LOAD_SKILL_ALIAS in arguments.params and "name" not in arguments.params
         name = arguments.text(LOAD_SKILL_ALIAS if uses_alias else "name")
-        skills = self._visible_skills.for_models()
         if not name:
             return [text_block(self._listed())], None
-        entry = self._visible_skills.names.find(name, offered=skills)
+        found = self._visible_skills.names.resolve(name, offered=self._visible_skills.for_models())
+        self._check_for_models(name, found.entry)
+        entry = await self._visible_skills.confirmed(found.entry)
         self._check_for_models(name, entry)
+        if found.path:
+            return await self._file_or_folder(entry, found.path), entry
         reading = await self._visible_skills.library.read(entry.uri)
         self._check_for_models(name, self._visible_skills.deciding_record(entry, reading.served.entry))
         return [document_block(reading, self._frame)], entry
@@ -199,16 +202,46 @@ class ToolsFeature(Feature):
             raise ToolError(f"the skill {quoted(name)} is not for models to load{hint}")
 
     async def _skill_resource(self, arguments: Call) -> _Blocks:
-        entry = self._visible_skills.current(self._visible_skills.names.find(arguments.text("skill")))
-        path = posixpath.normpath(arguments.text("path")).strip("/")  # skills write `./references/guide.md`
-        if path in {"", "."}:
+        names, requested = self._visible_skills.names, arguments.text("path")
+        base = names.resolve(arguments.text("skill"))
+        entry, path = await self._confirmed(base.entry), base.path
+        if requested.strip("/") not in {"", "."}:
+            found = self._resolve_in(entry, requested)
+            entry, path = await self._confirmed(found.entry), found.path
+            if entry.uri != base.entry.uri:  # the text of a skill may refer to another skill
+                self._check_for_models(requested, entry)
+                path = path or SKILL_FILE
+        if not path:
             return [text_block(self._frame(entry, "", _file_list(entry)))], entry
+        return await self._file_or_folder(entry, path), entry
+
+    async def _confirmed(self, entry: SkillRecord) -> SkillRecord:
+        """Return the current record of a skill. Raises `ToolError` if the skill is withheld."""
+        if not self._visible_skills.is_visible(entry):
+            raise ToolError(f"the skill {quoted(entry.name)} is not for models to read")
+        return await self._visible_skills.confirmed(self._visible_skills.current(entry))
+
+    def _resolve_in(self, entry: SkillRecord, path: str) -> Reference:
+        """Return what a path means in the text of a skill: one of its files, or another skill."""
+        names = self._visible_skills.names
+        try:
+            found = names.resolve(path, base=entry)
+        except UnknownNameError as error:
+            raise ToolError(_no_such_file(entry, path)) from error
+        if entry.origin.foreign and found.entry.origin.source != entry.origin.source:
+            # The text of one server's skill must not cause requests to another server (H22).
+            raise ToolError(_no_such_file(entry, path))
+        if found.entry.uri == entry.uri and not found.path:
+            return Reference(found.entry, SKILL_FILE)
+        return found
+
+    async def _file_or_folder(self, entry: SkillRecord, path: str) -> "list[Json]":
         if any(file.path == path for file in entry.files):
-            return [document_block(await self._read(entry, path), self._frame)], entry
+            return [document_block(await self._read(entry, path), self._frame)]
         inside = [file for file in entry.files if file.path.startswith(f"{path}/")]
         if not inside and path not in entry.directories:
             raise ToolError(_no_such_file(entry, path))
-        return await self._directory(entry, path, inside), entry
+        return await self._directory(entry, path, inside)
 
     async def _directory(
         self, entry: SkillRecord, path: str, inside: "list[SkillFile | LiveFile]"
@@ -250,7 +283,10 @@ class ToolsFeature(Feature):
 
     def _listed(self) -> str:
         foreign = self._folder_frame is not None
-        return available_skills(self._visible_skills.for_models(), self._tokens, foreign=foreign)
+        visible = self._visible_skills
+        return available_skills(
+            visible.for_models(), self._tokens, templates=visible.templates_for_models(), foreign=foreign
+        )
 
     def _load_skill_tool(self) -> dict[str, Json]:
         description = (

@@ -1,16 +1,18 @@
 """The skills that are offered to models and to people, by the names used for them."""
 
-from skillwire.core.record import Json, SkillRecord
+from skillwire.core.record import SkillRecord
+from skillwire.core.skill_arguments import SkillArguments
+from skillwire.core.template import SkillTemplate
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.library import Library
-from skillwire.library.names import Names
+from skillwire.library.names import Names, template_names
 from skillwire.protocol.translate import skill_meta
 from skillwire.safe_text import collapse_lines
 
 
 class VisibleSkills:
-    """The current skills for models and for people. Shared by the features that offer them.
+    """The skills that models and people may use now. The features that offer skills share this object.
 
     While the library is frozen, the skills from the time it was frozen are offered.
     """
@@ -20,11 +22,17 @@ class VisibleSkills:
         self._names = CatalogMemo(_named)
         self._for_models = CatalogMemo(lambda catalog: self._chosen(catalog, assistant=True))
         self._for_people = CatalogMemo(lambda catalog: self._chosen(catalog, assistant=False))
+        self._templates_for_models = CatalogMemo(lambda catalog: self._templates(catalog, assistant=True))
+        self._templates_for_people = CatalogMemo(lambda catalog: self._templates(catalog, assistant=False))
 
     @property
     def catalog(self) -> Catalog:
-        """The catalogue that determines what is offered."""
+        """The catalog that determines what is offered."""
         return self.library.loaded if self.library.frozen else self.library.catalog
+
+    async def confirmed(self, entry: SkillRecord) -> SkillRecord:
+        """For a skill from a template, return the record that its source gives. Raises the source's error."""
+        return await self.library.confirmed(entry)
 
     def current(self, entry: SkillRecord) -> SkillRecord:
         """Return the current record of an offered skill."""
@@ -56,13 +64,24 @@ class VisibleSkills:
         """Return the skills that a person may start, by the names used for them, in listing order."""
         return self._for_people.of(self.catalog)
 
+    def templates_for_models(self) -> dict[str, SkillTemplate]:
+        """Return the templates whose skills a model may load, by the names used for them."""
+        return self._templates_for_models.of(self.catalog)
+
+    def templates_for_people(self) -> dict[str, SkillTemplate]:
+        """Return the templates whose skills a person may start, by the names used for them."""
+        return self._templates_for_people.of(self.catalog)
+
     def differs(self, change: Change, *, assistant: bool) -> bool:
         """Return whether a change affects the skills that are offered, their names or their descriptions."""
         if self.library.frozen:
             return False
         before, after = change.before, change.after
+        decided = change.visibility_changed_uris
+        if change.has_template_changes or any(each.uri in decided for each in after.templates):
+            return True
         pairs = [(edit.before, edit.after) for edit in change.edits]
-        pairs += [(before.entries.get(uri), after.entries.get(uri)) for uri in change.visibility_changed_uris]
+        pairs += [(before.entries.get(uri), after.entries.get(uri)) for uri in decided]
         if any(
             _shown(before, old, assistant=assistant) != _shown(after, new, assistant=assistant)
             for old, new in pairs
@@ -78,6 +97,15 @@ class VisibleSkills:
         chosen = (entry for entry in entries if _is_for(catalog, entry, assistant=assistant))
         return {names.handle(entry): entry for entry in chosen}
 
+    def _templates(self, catalog: Catalog, *, assistant: bool) -> dict[str, SkillTemplate]:
+        if not catalog.templates:
+            return {}
+        policy = catalog.visibility
+        named = template_names(catalog.templates, frozenset(self._names.of(catalog).handles()))
+        return {
+            name: each for name, each in named.items() if policy.of_template(each).allows(assistant=assistant)
+        }
+
 
 def _named(catalog: Catalog) -> Names:
     policy, entries = catalog.visibility, catalog.entries
@@ -86,15 +114,19 @@ def _named(catalog: Catalog) -> Names:
     return Names(catalog, entries, by_path=policy.by_path)
 
 
-def _shown(
-    catalog: Catalog, entry: SkillRecord | None, *, assistant: bool
-) -> tuple[str, dict[str, Json]] | None:
-    """Return the description and metadata shown for a skill; None if it is not offered."""
+def _shown(catalog: Catalog, entry: SkillRecord | None, *, assistant: bool) -> tuple[object, ...] | None:
+    """Return what is shown of a skill in a list for models or for people; None if it is not offered."""
     if entry is None or not _is_for(catalog, entry, assistant=assistant):
         return None
-    return collapse_lines(entry.shown_description), {} if assistant else skill_meta(entry)
+    description = collapse_lines(entry.shown_description)
+    if assistant:
+        return description, entry.when_to_use
+    return description, skill_meta(entry), SkillArguments.of(entry.frontmatter)
 
 
 def _is_for(catalog: Catalog, entry: SkillRecord, *, assistant: bool) -> bool:
-    visibility = catalog.visibility.of(entry)
-    return visibility.assistant if assistant else visibility.user
+    if (template := catalog.template_of(entry.uri)) is not None:  # the operator decides for all its skills
+        policy = catalog.visibility
+        if not policy.of_template(template).allows(assistant=assistant):
+            return False
+    return catalog.visibility.of(entry).allows(assistant=assistant)

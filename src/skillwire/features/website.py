@@ -1,7 +1,7 @@
-"""A library as a web site: a download for each skill, an index of them, and all files to browse.
+"""A library as a website: an index, a download for each skill, and every file on its own.
 
-The path of a download contains part of its digest. So an index always names the bytes that it was made for:
-new downloads are stored beside the old ones until the index is replaced.
+The path of a download contains part of its digest. New downloads are stored beside the old downloads until
+the index is replaced. So an index always refers to the bytes for which it was built.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ class SkippedSkill:
 
 @dataclass(frozen=True, slots=True)
 class PublishableSkills:
-    """The skills of a catalogue that can be published, and those that cannot."""
+    """The skills in a catalog that can be published, and the skipped skills."""
 
     entries: tuple[SkillRecord, ...]
     left_out: tuple[SkippedSkill, ...]
@@ -75,7 +75,7 @@ def choose_skills(catalog: Catalog) -> PublishableSkills:
 
 
 async def build_page(library: Library, entry: SkillRecord) -> Page | SkippedSkill:
-    """Return the files of a skill for the site, verified against the catalogue, or why there are none."""
+    """Return a skill's files for the site, verified against the catalog, or why the skill is skipped."""
     try:
         files = await read_skill_files(library, entry)
         artifact, download = build_download(entry, files)
@@ -104,7 +104,7 @@ async def read_skill_files(library: Library, entry: SkillRecord) -> dict[str, by
     for file in entry.files:
         uri = entry.uri_of(file.path)
         reading = await library.read(uri)
-        # The catalogue may have changed: then the digest of `entry` is not checked yet.
+        # If the catalog has changed, the digest in `entry` is not checked yet.
         checked = reading.served.entry is entry
         files[file.path] = reading.content if checked else file.verify(reading.content, uri)
         await checkpoint()  # a skill can have hundreds of files: let other tasks run
@@ -119,7 +119,7 @@ def build_download(entry: SkillRecord, files: Mapping[str, bytes]) -> tuple[Arti
         form = choose_archive_format(files)
         delivery, suffix = Delivery.ARCHIVE, form.suffix
         content = pack_skill(files, form, entry.executable)
-        unpack(content, form, ArchiveBounds())  # never publish an archive that we would reject
+        unpack(content, form, ArchiveBounds())  # never publish an archive that Skillwire itself would reject
     digest = Digest.of(content)
     version = digest.text.removeprefix("sha256:")[:_DIGEST_DIGITS]
     url = f"{entry.name}.{version}{suffix}"
@@ -127,7 +127,7 @@ def build_download(entry: SkillRecord, files: Mapping[str, bytes]) -> tuple[Arti
 
 
 def _short(description: str) -> str:
-    """Return a description cut to the limit of the format, counted in UTF-16 units as JavaScript does."""
+    """Cut a description to the format's limit, counted in UTF-16 code units as in JavaScript."""
     units = description.encode("utf-16-le", "surrogatepass")
     if len(units) <= _DESCRIPTION * 2:
         return description

@@ -24,7 +24,7 @@ def check_body(content: bytes, start: int, path: str) -> Problem | None:
             "the body contains a NUL byte",
             "remove it, or put binary data in a separate file",
         )
-    # Nearly every body is ASCII. That check needs no decoding or copying.
+    # Nearly every body is ASCII, and checking for ASCII needs no decoding or copying.
     if content.isascii() or (wrong := _first_undecodable(content, start)) is None:
         return None
     return _problem(
@@ -37,7 +37,7 @@ def check_body(content: bytes, start: int, path: str) -> Problem | None:
 
 
 def _first_undecodable(content: bytes, start: int) -> int | None:
-    # In chunks, so that checking a large body takes little memory.
+    # Check in chunks, so that a large body takes little memory.
     view = memoryview(content)
     while start < len(view):
         end = start + _CHUNK
@@ -61,7 +61,7 @@ class SkillDocument:
     frontmatter: Mapping[str, Json] | None
     """Every field (S7), or None if the frontmatter cannot be read.
 
-    It can be encoded as JSON: text without lone surrogates, integers of 64 bits, finite floats, booleans,
+    All values can be encoded as JSON: text without lone surrogates, 64-bit integers, finite floats, booleans,
     None, lists, and dicts with string keys.
     """
     problems: tuple[Problem, ...]
@@ -73,10 +73,10 @@ class SkillDocument:
 
 
 def read_document(content: bytes, path: str, folder: str | None) -> SkillDocument:
-    """Read a `SKILL.md`. No content makes this raise.
+    """Read a `SKILL.md`. Never raises, whatever the content is.
 
-    `path` is the name of the file in problems. `folder` is the name of its folder, or None if the skill's
-    name must not be compared with it.
+    `path` is the path of the file in problems. `folder` is the name of its folder, or None if the skill's
+    name must not be compared with the folder's name.
     """
     problems: list[Problem] = []
     try:

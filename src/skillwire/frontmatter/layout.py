@@ -1,4 +1,4 @@
-"""Refuse layout and comments that libyaml accepts and other YAML parsers do not."""
+"""Refuse layout and comments that libyaml accepts but other YAML parsers refuse or read differently."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ _SUSPECT = re.compile(r"""(?<=[\[\]{},:?"'|>+\-0-9])#""")
 
 
 class Mark(Protocol):
-    """A place in the text, as both parsers of PyYAML report it. All numbers count from 0."""
+    """A position in the text, as both of PyYAML's parsers report it. All numbers count from 0."""
 
     index: int
     line: int
@@ -33,11 +33,11 @@ class _Open:
     indent: int
     """The values inside must be indented more than this column."""
     flow: Any = None
-    """The mark of the outermost bracket, if this is between brackets."""
+    """The mark of the outermost bracket, if the collection is inside brackets."""
 
 
 class Layout:
-    """Checks the events of one text, and raises where its layout is not valid YAML 1.2."""
+    """Checks the events of one text. Raises `UnreadableError` if its layout is not valid YAML 1.2."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -104,7 +104,7 @@ class Layout:
             self._check_lines(start, end, parent.indent)
 
     def _check_indicators(self, event: Any) -> None:
-        """Raise at a `?` that only libyaml takes for an indicator, and at a single `-`, `?` or `:`."""
+        """Raise if libyaml alone treats a `?` as an indicator, or if a value is a single `-`, `?` or `:`."""
         if self._text[event.start_mark.index - 1] == "?" or (
             not event.style and event.value in {"-", "?", ":"}
         ):
@@ -115,9 +115,10 @@ class Layout:
             )
 
     def _check_comments_above(self, start: Mark) -> None:
-        """Raise at a comment between a field and its plain text that is not indented.
+        """Raise if an unindented comment is between a field and its plain text.
 
-        npm `yaml` takes the comment's column for the field's, and continues into the text that follows.
+        npm `yaml` would use the comment's column as the field's column, and read the text that follows as
+        part of the value.
         """
         indent, line_start = self._open[-1].indent, start.index - start.column
         if start.column <= indent or not self._text[line_start : start.index].isspace():
@@ -137,14 +138,17 @@ class Layout:
                 )
 
     def _check_lines(self, start: Mark, end: Mark, indent: int, *, brackets: bool = False) -> None:
-        """Raise if a line between the marks, except the first, is not indented more than `indent`."""
+        """Raise if a line between the marks is not indented more than `indent`.
+
+        The first line is not checked.
+        """
         lines = self._text[start.index : end.index].split("\n")
         for number, line in enumerate(lines[1:], start.line + 1):
             content = line.lstrip(" ")
             if len(line) - len(content) > indent or not content:
                 continue
-            # The last bracket may be directly below its field. YAML 1.2 forbids that, but people write it and
-            # every implementation reads it.
+            # The closing bracket may be directly below its field. YAML 1.2 forbids this layout, but people
+            # write it and every implementation reads it.
             if brackets and number == end.line and len(content) == 1 and len(line) == indent + 1:
                 continue
             raise _not_indented(number)
@@ -178,7 +182,7 @@ def check_comments(text: str) -> None:
     """Raise if a comment in `text`, which must be YAML, has no space before it."""
     if "#" not in text or not (suspects := [found.start() for found in _SUSPECT.finditer(text)]):
         return
-    # Such a `#` is rare, so a second pass, which knows where the values are, costs little.
+    # Such a `#` is rare, so a second pass that finds the values costs little.
     values = _values(text)
     start = end = 0
     for suspect in suspects:
@@ -194,7 +198,7 @@ def check_comments(text: str) -> None:
 
 
 def _values(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each scalar's text, and finally a range behind the end of the text."""
+    """Yield the start and end of each scalar's text. The last range is after the end of the text."""
     for token in scan(text):
         if isinstance(token, tokens.ScalarToken):
             start, end = token.start_mark.index, token.end_mark.index

@@ -25,12 +25,12 @@ class NodeStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position of one value in the text. Indices and columns count from 0, lines from 1."""
+    """The position of one value in the text. Indexes and columns count from 0, lines from 1."""
 
     line: int
-    """The line of its key, or of the value itself in a list."""
+    """The line of the value's key. In a list, the line of the value itself."""
     column: int
-    """The column of its key, or of the value itself in a list."""
+    """The column of the value's key. In a list, the column of the value itself."""
     start: int
     end: int
     shape: NodeStyle
@@ -46,7 +46,7 @@ def find_positions(text: str) -> dict[FieldPath, Position]:
 
 
 def format_field_path(field_path: FieldPath) -> str:
-    """Return a path as problems show it: `metadata.owner`, `tags[2]`."""
+    """Format a path as shown in problems: `metadata.owner`, `tags[2]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in field_path)
     return "".join(parts).removeprefix(".")
 
@@ -57,13 +57,13 @@ class _Open:
 
     field_path: FieldPath
     key: Any
-    """The event of its key, or of the collection itself in a list."""
+    """The event of the collection's key. In a list, the event of the collection itself."""
     start: int
     shape: NodeStyle
     listing: bool
     position: int = 0
     pending: Any = None
-    """In a mapping: the event of the key whose value comes next."""
+    """In a mapping, the event of the key whose value comes next."""
 
 
 @dataclass(slots=True)

@@ -25,5 +25,5 @@ def scan(text: str) -> Iterator[Token]:
 
 
 def parse_in_python(text: str) -> Iterator[Event]:
-    """Return the events of `text` from PyYAML's own parser, which clients that call `yaml.safe_load` use."""
+    """Return the events of `text` from PyYAML's Python parser, which clients use through `yaml.safe_load`."""
     return _YAML.parse(text, Loader=yaml.SafeLoader)

@@ -11,7 +11,8 @@ from skillwire.frontmatter.split import UnreadableError
 from skillwire.safe_text import escape_invisible, quoted
 
 # Control characters and noncharacters are not YAML. U+0085, U+2028 and U+2029 are line breaks for libyaml and
-# text for YAML 1.2. A CR without LF is a line break for libyaml and text for npm `yaml`. Some drop U+FEFF.
+# text for YAML 1.2. A CR without LF is a line break for libyaml and text for npm `yaml`. Some parsers drop
+# U+FEFF.
 _REFUSED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
@@ -38,7 +39,7 @@ _ANY_HINT = "check the indentation, and put quotes around values that contain sp
 
 
 def check_characters(text: str) -> None:
-    """Raise if `text`, whose line breaks are all `\\n`, contains a character that must be escaped."""
+    """Raise if `text` contains a character that must be escaped. Its line breaks must all be `\\n`."""
     if found := _REFUSED.search(text):
         raise UnreadableError(
             Rule.YAML_CHARACTER,
@@ -126,6 +127,7 @@ def number(event: ScalarEvent) -> UnreadableError:
 
 
 def depth(event: Event, limit: int) -> UnreadableError:
+    """Return the error for YAML that is nested deeper than `limit`."""
     return UnreadableError(
         Rule.YAML_DEPTH,
         f"mappings and lists are nested more than {limit} levels deep",
@@ -158,7 +160,8 @@ def translate_yaml_error(error: YAMLError, text: str) -> UnreadableError:
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return UnreadableError(Rule.FRONTMATTER_YAML, escape_invisible(str(error), 200), hint=_ANY_HINT)
     mark, complaint = error.problem_mark, error.problem or ""
-    # An unclosed quote or bracket is found at the end of the text; its author needs the place where it opens.
+    # The parser finds an unclosed quote or bracket at the end of the text, but the author needs the line
+    # where it opens.
     if mark.index >= len(text) and error.context_mark is not None:
         mark = error.context_mark
     if _BAD_ESCAPE in complaint:

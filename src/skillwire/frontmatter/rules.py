@@ -1,7 +1,8 @@
 """The Agent Skills rules for frontmatter fields, as one table.
 
-A problem that prevents publishing the skill under the extension is an error. Everything else is a warning,
-and the skill is served: one in ten public skills breaks some rule. Other fields pass through (S7).
+A problem is an error if it prevents the extension from serving the skill. Every other problem is a warning,
+and the skill is served, because one in ten public skills breaks some rule. Fields without a rule are passed
+through (S7).
 """
 
 import re
@@ -51,7 +52,7 @@ class _Check:
 
 
 def check_fields(fields: Fields, path: str, folder: str | None) -> Iterator[Problem]:
-    """Yield the problems of these fields, in the order of the table."""
+    """Yield the problems with these fields, in the order of the table."""
     for check in _CHECKS:
         if check.field not in fields.values and check.field not in _REQUIRED:
             continue
@@ -82,12 +83,12 @@ def check_ambiguities(fields: Fields, path: str) -> Iterator[Problem]:
 
 
 def parse_tools(text: str) -> list[str]:
-    """Return the tools in a line of text, separated by spaces or commas."""
+    """Split a line of text into tools at spaces and commas."""
     return _TOOL.findall(text)
 
 
 def has_commas(text: str) -> bool:
-    """Return whether a line of tools has commas outside of arguments."""
+    """Return whether a line of tools contains commas outside of arguments."""
     return "," in _ARGUMENTS.sub("", text)
 
 
@@ -224,7 +225,7 @@ def _name_hint(wrong: str, folder: str | None) -> str:
 
 
 def _name_line(name: str) -> str:
-    # `name: 2024` would be a number, and `name: null` no name at all.
+    # `name: 2024` would be a number, and `name: null` would be no name at all.
     return f"`name: {name}`" if is_plain_text(name) else f'`name: "{name}"`'
 
 

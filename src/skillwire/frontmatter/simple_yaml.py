@@ -1,7 +1,8 @@
 """Read simple frontmatter much faster than a YAML parser does.
 
-Simple means plain ASCII fields, each on one line or folded over several, and one level of fields below them.
-Every YAML parser reads these alike. All other frontmatter is left to the full parser.
+Simple frontmatter has plain ASCII fields, each on one line or folded over several lines, with at most one
+level of nested fields. Every YAML parser reads such fields alike. The full parser reads all other
+frontmatter.
 """
 
 import re
@@ -11,8 +12,9 @@ from sys import intern
 from skillwire.core.record import Json
 from skillwire.frontmatter.values import Fields, NotFiniteError, may_be_ambiguous, parse_core_scalar
 
-# A plain scalar starts with a letter or a digit. A colon and a space would end it, a `#` may begin a comment.
-# The quantifiers are possessive: no two alternatives match the same text, so backtracking is useless.
+# A plain scalar starts with a letter or a digit. A colon followed by a space would end it, and a `#` may
+# begin a comment. The quantifiers are possessive, because no two alternatives match the same text and
+# backtracking is useless.
 _WORDS = r"[A-Za-z0-9](?:[!-\"$-9;-~ ]++|:(?=[!-~]))*+"
 _FIELD = re.compile(
     rf"""
@@ -38,15 +40,15 @@ def read_simple_yaml(text: str) -> Fields | None:
 
 @lru_cache(maxsize=1024)
 def _is_text(key: str) -> bool:
-    """Return whether a key is text for every parser, unlike `yes` or `null`.
+    """Return whether every parser reads a key as text, unlike `yes` or `null`.
 
-    Most skills use the same few keys.
+    Cached, because most skills use the same few keys.
     """
     return isinstance(parse_core_scalar(key), str) and not may_be_ambiguous(key)
 
 
 class _Reader:
-    """Reads line by line."""
+    """Reads simple frontmatter line by line."""
 
     def __init__(self) -> None:
         self._values: dict[str, Json] = {}

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from skillwire.core.problem import Problem, Rule, Severity
 
 MAX_FRONTMATTER = 64 * 1024
-"""Bytes between the two fences."""
+"""Maximum number of bytes between the two fences."""
 OPENING = "---\n"
 """The first line of every frontmatter text, however the file writes the opening fence."""
 _FENCE = rb"---[ \t]*(?:\r?\n|\Z)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
-# The search starts at the line break of the opening fence, so an empty frontmatter needs no special case.
-# The literal `\n---` in front lets the search skip through the bytes instead of testing each.
+# The search starts at the line break of the opening fence, so that an empty frontmatter needs no special
+# case. Because the pattern begins with the literal `\n---`, the search skips bytes instead of testing each.
 _CLOSING = re.compile(rb"\n" + _FENCE)
 _EXACT_FENCES = (b"---\n", b"---\r\n")
 _LATE_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s+" + _FENCE)
@@ -22,14 +22,14 @@ _SAVE_AS_UTF8 = "save the file as UTF-8"
 
 
 class UnreadableError(Exception):
-    """The problem that prevents reading a frontmatter. `read_document` turns it into a `Problem`."""
+    """The frontmatter cannot be read. `read_document` converts this error to a `Problem`."""
 
     def __init__(self, rule: Rule, message: str, *, hint: str, line: int | None = None) -> None:
         self.rule, self.message, self.hint, self.line = rule, message, hint, line
         super().__init__(message)
 
     def problem(self, path: str) -> Problem:
-        """Return the error as a problem of the file at `path`."""
+        """Convert the error to a problem with the file at `path`."""
         return Problem(path, self.rule, Severity.ERROR, self.message, hint=self.hint, line=self.line)
 
 
@@ -38,9 +38,10 @@ class Frontmatter:
     """The frontmatter of a file as text, and its offsets in the file."""
 
     text: str
-    """A YAML document that starts with the opening fence, so that its line numbers are those of the file.
+    """A YAML document that starts with the opening fence, so that its line numbers match the file.
 
-    It includes the line break before the closing fence: without it, a block scalar loses its last `\\n`.
+    The text includes the line break before the closing fence. Without it, a block scalar would lose its last
+    `\\n`.
     """
     start: int
     """Byte offset of the line below the opening fence."""
@@ -80,7 +81,10 @@ def split(content: bytes) -> Frontmatter:
 
 
 def find_loose_fence(content: bytes, frontmatter: Frontmatter) -> int | None:
-    """Return the line of a fence followed by spaces or tabs, or None. Some clients do not recognize it."""
+    """Return the line of a fence followed by spaces or tabs, or None if there is none.
+
+    Some clients do not recognize such a fence.
+    """
     opening, closing = content[: frontmatter.start], content[frontmatter.end : frontmatter.body]
     if opening.endswith(_EXACT_FENCES) and closing.rstrip(b"\r\n") == b"---":
         return None
@@ -114,3 +118,11 @@ def _missing_error(content: bytes) -> UnreadableError:
     return UnreadableError(
         Rule.FRONTMATTER_MISSING, "the first line is not `---`, so there is no frontmatter", hint=hint, line=1
     )
+
+
+def body_offset(content: bytes) -> int:
+    """Return the byte offset of the text below the frontmatter; 0 if there is no frontmatter."""
+    try:
+        return split(content).body
+    except UnreadableError:
+        return 0

@@ -1,4 +1,4 @@
-"""Frontmatter values: YAML 1.2 scalars, ambiguities with YAML 1.1, and fields."""
+"""Frontmatter values: YAML 1.2 scalars, values that YAML 1.1 reads differently, and fields."""
 
 import re
 from collections.abc import Callable
@@ -34,11 +34,11 @@ _NUMBER = re.compile(
 _BOOLEAN_WORDS = frozenset({"yes", "no", "on", "off"})
 _SPECIAL = frozenset({"=", "<<"})
 _STARTS = frozenset("+-.0123456789")
-# Text that some parser may read as a number, date or time; and the part of it that all parsers read alike.
+# Matches text that some parser may read as a number, date or time, and the part that all parsers read alike.
 _LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. \t]*")
 _SAME_IN_BOTH_VERSIONS = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
 _MAX_WRITTEN_NUMBER = 10**15
-"""No spelling is proposed for larger floats: people write those with an exponent."""
+"""Floats from this size on get no proposed form, because people write them with an exponent."""
 
 
 class NotFiniteError(ValueError):
@@ -48,7 +48,8 @@ class NotFiniteError(ValueError):
 def parse_core_scalar(text: str) -> Scalar:
     """Return the value of `text` as a plain scalar of the YAML 1.2 core schema.
 
-    What is not in the table is text: `yes`, `2024-01-02`, `12:30:45`, `1_000`, `<<`.
+    Text that matches no other type in that schema stays text: for example `yes`, `2024-01-02`, `12:30:45`,
+    `1_000` and `<<`. Raises `NotFiniteError`.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -82,7 +83,7 @@ def _long_decimal(text: str) -> int | float:
 def _integer(value: int) -> int | float:
     if _MIN_INTEGER <= value <= _MAX_INTEGER:
         return value
-    # JSON readers support at most 64 bits, and npm `yaml` reads a double here too.
+    # JSON parsers support at most 64 bits, and npm `yaml` also reads a double here.
     try:
         return float(value)
     except OverflowError:
@@ -149,7 +150,7 @@ def _hint(text: str, value: Scalar) -> str:
 
 
 def _format_number(value: Scalar) -> str:
-    """Return a number as all parsers read it, or `` to propose none."""
+    """Return a number in a form that all parsers read alike, or `""` if no form is proposed."""
     if isinstance(value, float):
         return repr(value) if 1e-4 <= abs(value) < _MAX_WRITTEN_NUMBER else ""
     return str(value)
@@ -196,4 +197,4 @@ class Fields:
     lines: dict[str, int]
     """The line of each top-level field."""
     ambiguities: tuple[Ambiguity, ...] = ()
-    """Values that another parser reads differently."""
+    """The values that another parser reads differently."""

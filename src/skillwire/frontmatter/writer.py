@@ -12,7 +12,7 @@ from skillwire.frontmatter.values import is_plain_text
 # Some parsers may read text that begins with a digit as a number, a date or a time.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9 ._/()+-]*[A-Za-z0-9.)])?")
 _BOOLEAN_WORDS = frozenset({"y", "n", "yes", "no", "on", "off"})
-"""Text in YAML 1.2, and booleans in YAML 1.1."""
+"""Words that are text in YAML 1.2 and booleans in YAML 1.1."""
 _FENCE = "---"
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -20,7 +20,8 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 def format_scalar(text: str) -> str:
     """Return `text` as a YAML scalar on one line: plain if possible, else in single or double quotes.
 
-    `skills-ref` ends the frontmatter at the first three dashes anywhere, so they are always escaped.
+    Three dashes are always escaped, because `skills-ref` ends the frontmatter at the first three dashes
+    anywhere.
     """
     if _FENCE not in text:
         if _PLAIN.fullmatch(text) and text.lower() not in _BOOLEAN_WORDS and is_plain_text(text):

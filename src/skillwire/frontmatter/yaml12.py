@@ -25,14 +25,14 @@ from skillwire.frontmatter.values import (
 )
 
 MAX_DEPTH = 64
-"""How deep mappings and lists may be nested, including the outermost."""
+"""Maximum nesting depth of mappings and lists, including the outermost."""
 
 
 def load(text: str) -> Fields:
     """Return the fields of `text`, or raise `UnreadableError`.
 
-    `text` starts with the opening fence, so that its line numbers are those of the file. Its line breaks are
-    all `\\n`.
+    `text` starts with the opening fence, so that its line numbers match the file. All line
+    breaks are `\\n`.
     """
     check_characters(text)
     reader, layout = _Reader(), Layout(text)
@@ -43,7 +43,7 @@ def load(text: str) -> Fields:
     except YAMLError as error:
         raise translate_yaml_error(error, text) from None
     except (ValueError, OverflowError):
-        # An escape beyond Unicode: libyaml reports it, PyYAML's own parser fails on it.
+        # An escape beyond Unicode. libyaml reports an error, and PyYAML's Python parser crashes.
         raise escape_error(None) from None
     check_comments(text)
     if not isinstance(reader.root, dict):
@@ -57,7 +57,7 @@ def load(text: str) -> Fields:
 
 
 def _find_tab_ambiguities(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
-    """Yield the first tab outside of quotes that PyYAML's own parser refuses. YAML allows it."""
+    """Yield the first tab outside of quotes that PyYAML's Python parser refuses although YAML allows it."""
     if "\t" not in text:
         return
     try:
@@ -75,7 +75,10 @@ def _find_tab_ambiguities(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
 
 
 def _find_trailing_ambiguities(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
-    """Yield a block of text that ends the frontmatter: some clients drop the line break before the fence."""
+    """Yield an ambiguity if the frontmatter ends with a block scalar that clients read differently.
+
+    Some clients drop the line break before the closing fence, which changes the scalar's value.
+    """
     block = next((each for each in reader.last if each.style in {"|", ">"}), None)
     if block is not None and _scalars(text.removesuffix("\n")) != _scalars(text):
         yield Ambiguity(
@@ -96,7 +99,7 @@ class _Open:
 
     target: dict[str, Json] | list[Json]
     key: str | None = None
-    """In a mapping: the key whose value comes next."""
+    """In a mapping, the key whose value comes next."""
 
 
 class _Reader:
@@ -167,7 +170,7 @@ class _Reader:
             raise refusals.scalar_key(event)
         if key in mapping:
             raise refusals.duplicate_key(event)
-        # The key is added before its value is known, so that a duplicate is found whatever the value is.
+        # Add the key before its value is known, so that a duplicate is found whatever the value is.
         mapping[key] = None
         self._open[-1].key = key
         if len(self._open) == 1:

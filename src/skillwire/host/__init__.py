@@ -1,7 +1,8 @@
-"""Use the skills of other MCP servers: connect, approve, verify and load them.
+"""Use skills from other MCP servers: connect to servers, and approve, verify and load their skills.
 
-For developers of agents: `Host`, `Target` for a server, `State` for stored approvals, logins and files, and
-the requests and answers of approval. Submodules are imported on first use.
+For developers of agents. `Host` uses servers, each described by a `Target`. `State` stores approvals, logins
+and files. The requests and answers of approval are also here. Submodules are imported when they are first
+used.
 """
 
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from skillwire.host.host import Host
     from skillwire.host.login.browser import browser_login
     from skillwire.host.login.flow import KnownClient, LoginHandler, LoginRequest
+    from skillwire.host.pull_all import PulledSkill, PullOutcome, PullResult
     from skillwire.host.servers.connected import ConnectedServer, SkillsTransport
     from skillwire.host.session.session import Session
     from skillwire.host.session.tools import AgentTool
@@ -50,6 +52,9 @@ __all__ = [
     "LoginRequiredError",
     "Logins",
     "Outcome",
+    "PullOutcome",
+    "PullResult",
+    "PulledSkill",
     "Report",
     "Request",
     "Session",
@@ -68,6 +73,7 @@ if not TYPE_CHECKING:  # type checkers use the imports above
         __name__,
         {
             **dict.fromkeys(["Outcome", "Report", "verify_server"], "skillwire.host.verify"),
+            **dict.fromkeys(["PullOutcome", "PullResult", "PulledSkill"], "skillwire.host.pull_all"),
             "AgentTool": "skillwire.host.session.tools",
             "Answer": "skillwire.host.approvals.questions",
             "Approver": "skillwire.host.approvals.questions",

@@ -1,6 +1,5 @@
-"""Several servers as one library that offers only approved skills to models and people."""
+"""Several servers as one library that offers models and people only approved or trusted skills."""
 
-import asyncio
 import shlex
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
@@ -11,11 +10,14 @@ from typing import TypeAlias
 
 import anyio
 
+from skillwire.core.concurrency import process_in_order
 from skillwire.core.json_text import json_equal
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
-from skillwire.errors import SourceError, StateError
-from skillwire.host.approvals.approval_store import ApprovalStore, decided
+from skillwire.errors import SkillwireError, SourceError, StateError
+from skillwire.host.approvals.approval_store import ApprovalStore, decided, why_unbound
+from skillwire.host.archive_fetcher import ArchiveFetcher, ChangeQueue, with_own_changes
+from skillwire.host.archives import Archives
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.servers.link import ServerLink
@@ -38,20 +40,25 @@ from skillwire.sources.base import (
 )
 
 APPROVALS: Locations = frozenset({"approvals"})
-"""The location to rescan after the user decided something. The server is not contacted."""
+"""The location to rescan after the user decided something. The server is not asked for its list."""
 _LOOK_SECONDS = 1.0
-"""Seconds between two checks for decisions that another process stored."""
+"""Seconds between two checks for approvals and revocations that another process stored."""
+
+_MAX_INSTANCES = 100
+"""Maximum number of approved template skills to serve for one server. Each takes a request per listing."""
+_INSTANCES_SECONDS = 15.0
+_EVER_APPROVED = frozenset({ApprovalStatus.APPROVED, ApprovalStatus.CHANGED})
 
 ApproveCommand = Callable[[str], str]
-"""Returns the command that approves a skill, by its name or URI."""
+"""A function that takes the name or URI of a skill, and returns the command that approves it."""
 _NAMES = VisibilityPolicy(by_path=True)
-"""Every skill has a name that begins with the label of its server, so none can imitate another (H10)."""
+"""Each skill's name begins with its server's label, so that no skill can imitate another (H10)."""
 Command: TypeAlias = Callable[[Target, str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class _GatedSkill:
-    """A record of the wrapped source, its approval status, and the record that the gate returns for it."""
+    """A record from the wrapped source, its approval status, and the record that the gate returns for it."""
 
     scanned: SkillRecord
     approval_status: ApprovalStatus
@@ -62,17 +69,20 @@ class ApprovalGate(WrappedSource):
     """Wraps a server's source, and sets the trust of each skill: approved, or withheld with a reason.
 
     Trust is part of the record, so a decision is a change like any other, and clients are notified.
+
+    An approved skill of a template is listed like any other skill. The template itself is not offered to
+    models and people, and their tools, prompts and completion tell the server no values.
     """
 
     def __init__(
         self, source: ServerSource, approval_store: ApprovalStore, format_command: ApproveCommand
     ) -> None:
-        """`approval_store` must have bound the label of the source."""
+        """Wrap `source`, whose label must be bound in `approval_store`."""
         super().__init__(source)
         self._server, self._approval_store, self._format_command = source, approval_store, format_command
-        self._last = Scan()
         self._gated_skills: dict[str, _GatedSkill] = {}
         self._decisions: frozenset[Approval] = frozenset()
+        self._names = Counter[str]()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         return await self._gate(await self._source.scan(progress))
@@ -80,42 +90,27 @@ class ApprovalGate(WrappedSource):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         if where != APPROVALS:
             return await self._gate(await self._source.rescan(where))
-        scan = await self._gate(self._last)
+        scan = await self._gate(await self._server.republish())  # an approval tells the files of an archive
         if (failure := self._server.failure) is None:
             return scan
         failed = source_problem(self.label, failure, known=bool(scan.entries))
         return replace(scan, problems=(*scan.problems, failed))
 
+    async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:
+        if (found := await self._source.instance(entry, fresh=fresh)) is None:
+            return None
+        statuses = dict[str, ApprovalStatus]()
+        with suppress(StateError):  # without the state, nothing counts as approved
+            statuses = await self._approval_statuses([found])
+        approval_status = statuses.get(found.uri, ApprovalStatus.UNKNOWN)
+        return self._decided(found, approval_status, has_unique_name=False)
+
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        found: asyncio.Queue[Locations | Exception] = asyncio.Queue(1)
-        # Plain tasks: a generator that is closed early cannot exit a task group.
-        tasks = [
-            asyncio.create_task(self._forward_changes(watch_filter, found)),
-            asyncio.create_task(self._watch_decisions(found)),
-        ]
-        try:
-            while True:
-                where = await found.get()
-                if isinstance(where, Exception):
-                    raise where
+        async with aclosing(with_own_changes(self._source, watch_filter, self._watch_decisions)) as changes:
+            async for where in changes:
                 yield where
-        finally:
-            for task in tasks:
-                task.cancel()
-            with anyio.CancelScope(shield=True):
-                await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _forward_changes(
-        self, watch_filter: WatchFilter | None, found: "asyncio.Queue[Locations | Exception]"
-    ) -> None:
-        try:
-            async with aclosing(self._source.changes(watch_filter)) as changes:
-                async for where in changes:
-                    await found.put(where)
-        except Exception as error:  # noqa: BLE001 - `changes` raises it
-            await found.put(error)
-
-    async def _watch_decisions(self, found: "asyncio.Queue[Locations | Exception]") -> None:
+    async def _watch_decisions(self, found: ChangeQueue) -> None:
         """Poll the state for decisions that the user made in another process."""
         while True:
             await anyio.sleep(_LOOK_SECONDS)
@@ -124,15 +119,15 @@ class ApprovalGate(WrappedSource):
                     await found.put(APPROVALS)
 
     async def _gate(self, scan: Scan) -> Scan:
-        self._last = scan
         try:
             self._decisions = await self._approval_store.decisions(self.label)
-            statuses = await self._approval_statuses(scan.entries)
+            entries = (*scan.entries, *await self._approved_instances(scan))
+            statuses = await self._approval_statuses(entries)
         except StateError:  # without the state, nothing counts as approved
-            statuses = dict[str, ApprovalStatus]()
-        names = Counter(entry.name for entry in scan.entries)
+            entries, statuses = scan.entries, dict[str, ApprovalStatus]()
+        self._names = names = Counter(entry.name for entry in entries)
         known, self._gated_skills = self._gated_skills, {}
-        for entry in scan.entries:
+        for entry in entries:
             gated = known.get(entry.uri)
             approval_status = statuses.get(entry.uri, ApprovalStatus.UNKNOWN)
             if gated is None or gated.scanned is not entry or gated.approval_status is not approval_status:
@@ -142,10 +137,47 @@ class ApprovalGate(WrappedSource):
                     self._decided(entry, approval_status, has_unique_name=names[entry.name] == 1),
                 )
             self._gated_skills[entry.uri] = gated
-        return replace(scan, entries=tuple(each.entry for each in self._gated_skills.values()))
+        entries = tuple(each.entry for each in self._gated_skills.values())
+        return replace(scan, entries=entries, problems=tuple(map(self._with_command, scan.problems)))
+
+    def _with_command(self, problem: Problem) -> Problem:
+        """Return the problem. If it is about a packed skill, its hint tells how to approve the skill."""
+        packed = self._server.packed
+        if problem.rule is not Rule.NOT_PASSED_ON or (skill := packed.get(problem.path)) is None:
+            return problem
+        is_unique = [each.name for each in packed.values()].count(skill.name) == 1
+        command = self._format_command(
+            skill.name if is_unique and skill.name not in self._names else skill.uri
+        )
+        return replace(problem, hint=f"look at it, then approve it: {quoted(command, None)}")
+
+    async def _approved_instances(self, scan: Scan) -> list[SkillRecord]:
+        """Return the skills of templates that the user approved, as the server describes them now."""
+        if not scan.templates:
+            return []
+        listed = {entry.origin.location for entry in scan.entries}
+        decided_on = (each.uri for each in self._decisions if each.approval_status in _EVER_APPROVED)
+        uris = sorted(uri for uri in decided_on if uri not in listed and self._server.describes(uri))
+        found: list[SkillRecord] = []
+
+        async def ask(uri: str) -> SkillRecord | None:
+            with suppress(SkillwireError):
+                return await self._server.instance_at(uri)
+            return None
+
+        taken = {entry.uri for entry in scan.entries}
+
+        def take(entry: SkillRecord | None) -> None:
+            if entry is not None and entry.uri not in taken:  # a listed skill keeps its place (H10)
+                taken.add(entry.uri)
+                found.append(entry)
+
+        with anyio.move_on_after(_INSTANCES_SECONDS):  # the others are served later
+            await process_in_order(uris[:_MAX_INSTANCES], ask, take)
+        return found
 
     async def _approval_statuses(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
-        """Return the approval status of each skill, as its server lists it now (H17)."""
+        """Return the approval status of the currently listed version of each skill, by URI (H17)."""
         hosted = {
             entry.uri: HostedSkill(entry, claim)
             for entry in entries
@@ -160,7 +192,10 @@ class ApprovalGate(WrappedSource):
         return statuses
 
     async def _has_approved_frontmatter(self, skill: HostedSkill) -> bool:
-        """Whether the listed frontmatter is the approved one. It is served before any digest is checked."""
+        """Return whether the listed frontmatter is the approved frontmatter.
+
+        Clients receive the frontmatter before any digest is checked.
+        """
         before = await self._approval_store.approved(skill)
         return before is not None and json_equal(dict(before.frontmatter), dict(skill.frontmatter))
 
@@ -171,11 +206,12 @@ class ApprovalGate(WrappedSource):
         hint = f"look at it, then approve it: {quoted(command, None)}"
         if entry.dynamic:
             hint = f"if you trust the whole server, start the bridge with `--trust {self.label}`"
-        return decided(entry, approval_status, hint, live=entry.dynamic)
+        claim = self._server.claim(entry)
+        return decided(entry, approval_status, hint, unbound="" if claim is None else why_unbound(claim))
 
 
 def approve_command(target: Target, skill: str) -> str:
-    """Return the command that approves a skill of a server in the configuration."""
+    """Return the command that approves the skill of a configured server."""
     return f"skillwire approve {shlex.quote(f'{target.label}:{skill}')}"
 
 
@@ -208,23 +244,27 @@ async def bridge_library(
     command: Command = approve_command,
     failure: StateError | None = None,
 ) -> Library:
-    """Return a library of the skills of these servers, not loaded yet.
+    """Return a library with the skills from these servers. It is not loaded yet.
 
-    Skills of servers whose label is in `trusted` need no approval. Others are offered to models and people
-    only if they are approved in the `state`; `command` returns the command to approve one. Without a state,
-    none is approved. `failure` is why there is no state. A state that cannot be written is not used.
+    Skills from servers whose label is in `trusted` need no approval. All other skills are offered to models
+    and people only if they are approved in the `state`. `command` returns the command that approves a skill.
+    If there is no state, no skill is approved, and `failure` is the reason. A state that cannot be written is
+    not used.
     """
     approval_store = ApprovalStore(state)
     try:
         for link in links:
             await approval_store.bind(link.label, link.target.identity)
-    except StateError as error:  # its content cannot be relied on
+    except StateError as error:  # without writing, its content is not reliable
         approval_store, state, failure = ApprovalStore(None), None, error
     sources: list[Source] = [] if failure is None else [_UnavailableState(failure)]
     for link in links:
         cache, trust = None if state is None else state.cache, link.label in trusted
-        source = ServerSource(link, cache=cache, live=True, trusted=trust)
+        archives = Archives(approval_store)
+        source = ServerSource(link, cache=cache, live=True, trusted=trust, archives=archives)
         sources.append(
-            source if trust else ApprovalGate(source, approval_store, partial(command, link.target))
+            ArchiveFetcher(source, archives)
+            if trust
+            else ApprovalGate(source, approval_store, partial(command, link.target))
         )
     return Library(sources, visibility=_NAMES)

@@ -1,4 +1,4 @@
-"""Check that the prompts of a running server have the same bytes as the resources of their skills."""
+"""Check that a server's prompts have the same bytes as the resources of their skills."""
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from skillwire.protocol.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META
 from skillwire.protocol.prompt_text import join_files
 
 _EXCERPT_LENGTH = 24
-"""Bytes to show on each side of the first difference."""
+"""Number of bytes to show on each side of the first difference."""
 _MAX_NAME = 4096
-"""Limit of characters for the name of a prompt, and for the URI of its skill."""
+"""Maximum number of characters in the name of a prompt, and in the URI of its skill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class PromptReport:
 
 
 async def compare_prompts(client: SkillsClient) -> AsyncGenerator[PromptReport]:
-    """Compare every prompt that names its skill with the resources of that skill.
+    """Compare every prompt that names its skill with the skill's resources.
 
-    Nothing is requested from a server that does not declare prompts and the extension (H1).
+    A server that does not declare both prompts and the extension gets no requests (H1).
     """
     if client.declared is None or not client.offers_prompts:
         return
@@ -87,7 +87,7 @@ async def _contents(client: SkillsClient, uris: list[str]) -> list[tuple[str, by
 
 
 async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) -> list[str]:
-    """Return the URIs of the files in the order that the prompt names, or else in the order of the skill."""
+    """Return the URIs of the files in the order that the prompt specifies, or else in the skill's order."""
     named = meta.get(RESOURCES_META)
     if isinstance(named, list) and named:
         uris = [str(each) for each in cast("list[object]", named)]
@@ -108,7 +108,7 @@ async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) 
 
 
 def _text(name: str, result: Mapping[str, Any]) -> bytes:
-    """Return the text of a prompt, which must be one user message with one text."""
+    """Return the text of a prompt, which must be a single user message with a single text."""
     match result.get("messages"):
         case [{"role": "user", "content": {"type": "text", "text": str(text)}}]:
             return text.encode(errors="surrogatepass")

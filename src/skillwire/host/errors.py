@@ -1,4 +1,4 @@
-"""Translate errors of connections and servers into errors of a host."""
+"""Translate errors from connections and servers into `HostError`s."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,10 +18,10 @@ from skillwire.safe_text import quoted
 
 @contextmanager
 def translated_errors(origin: str, uri: str) -> Generator[None]:
-    """Turn any exception into a `HostError` that names its `origin`. `TimeoutError` passes through.
+    """Convert any exception except `TimeoutError` to a `HostError` that names its `origin`.
 
-    Malformed answers make the SDK raise many kinds of exceptions, so all of them are caught. `uri` is the
-    requested URI or method.
+    Malformed responses make the SDK raise many kinds of exceptions, so all exceptions are caught. `uri` is
+    the requested URI or method.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The host: discover, approve, verify and load skills of servers and of the user's own folders."""
+"""`Host`: discover, approve, verify and load skills from servers and from the user's own folders."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,12 @@ from skillwire.host.connections.labels import validate_label
 from skillwire.host.connections.target import Target
 from skillwire.host.errors import translated_errors
 from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri, requested_tools, unlisted_finding
+from skillwire.host.hosted_template import HostedTemplate
 from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes, log_in
 from skillwire.host.login.tokens import keep_login, uses_login, with_login
 from skillwire.host.places import Places
-from skillwire.host.pull import pull_skill
+from skillwire.host.pull import Destination, pull_skill
+from skillwire.host.pull_all import MAX_PULLED_BYTES, OnPulled, PullResult, pull_server
 from skillwire.host.registry import Registry
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import why_not_published
@@ -34,14 +36,14 @@ from skillwire.sources.base import Source, WrappedSource
 from skillwire.sources.folder.source import FolderSource
 
 PATIENCE = 60.0
-"""Seconds for one server or folder to list its skills."""
+"""Seconds in which a server or folder must list its skills."""
 
 
 class Host:
-    """Finds skills of servers, asks for approval before they are used, and verifies every read.
+    """Finds skills on servers, asks for approval before a skill is used, and verifies every read.
 
-    An async context manager. No file is read from a server before a skill is loaded, or the user requests its
-    files (H11).
+    Use it as an async context manager. No file is read from a server before a skill is loaded or the user
+    requests its files (H11).
     """
 
     def __init__(
@@ -59,15 +61,15 @@ class Host:
     ) -> None:
         """Create a host for servers, the user's own folders by label, and other `sources`.
 
-        The skills of a `ServerSource` need approval. All other `sources` are the user's own.
+        Skills from a `ServerSource` need approval. All other `sources` count as the user's own.
 
-        `approve` asks the user; without it, no skill of a server is loaded (H30). Without a `state`, nothing
-        is stored. With `drafts`, servers may use earlier drafts of the extension. Each server or folder has
-        `timeout_seconds` to list its skills.
+        `approve` asks the user. If it is None, no skill from a server is loaded (H30). If `state` is None,
+        nothing is stored. With `drafts`, servers may use earlier drafts of the extension. Each server or
+        folder must list its skills within `timeout_seconds`.
 
         If a server requires a login, the login in the `state` is used, and renewed when needed. A missing
-        login is reported as a problem. With `login`, `discover` logs the user in with that handler. Raises
-        `UsageError` for a `login` without a `state`.
+        login is reported as a problem. With `login`, `discover` uses this handler to log the user in. Raises
+        `UsageError` if there is a `login` but no `state`.
         """
         if login is not None and state is None:
             raise UsageError("a host with `login` needs a `state`", hint="as in `state=State.open(folder)`")
@@ -88,7 +90,7 @@ class Host:
                     inner = inner.source
                 if isinstance(
                     inner, FolderSource
-                ):  # otherwise cached files could be found as own skills (H24)
+                ):  # otherwise, cached files could be found as the user's own skills (H24)
                     state.require_separate(inner.root)
         self._approval_store = ApprovalStore(state)
         self._places = Places(
@@ -113,6 +115,7 @@ class Host:
         await self._stack.aclose()
 
     async def _bind(self, label: str, identity: str) -> None:
+        """Bind a label to a server, in the state."""
         if await self._approval_store.bind(label, identity):
             message = (
                 "the label points at another server than before; its approvals and cached files were removed"
@@ -135,20 +138,20 @@ class Host:
     async def discover(self) -> Registry:
         """List the skills of all servers and folders. Concurrent callers share one discovery (H29).
 
-        A server that cannot be reached, or sends invalid data, is a problem in the registry. The others are
-        listed.
+        If a server cannot be reached or sends invalid data, the registry contains a problem. The skills from
+        all other servers are listed.
         """
         registry = await self._places.discover()
         if self._login is None or not self._labels_requiring_login():
             return registry
         rounds = self._login_rounds
         async with self._login_lock:
-            if rounds == self._login_rounds:  # otherwise another task has asked the user meanwhile
+            if rounds == self._login_rounds:  # otherwise, another task has already asked the user
                 await self._log_in_where_needed(self._login)
         return self._places.registry
 
     def _labels_requiring_login(self) -> set[str]:
-        """Return the servers that require a login, except those for which a login would not be used."""
+        """Return the labels of servers that require a login and would use one."""
         labels = {each.label for each in self._places.registry.problems if each.rule is Rule.LOGIN_REQUIRED}
         return labels - {each.label for each in self._links if not uses_login(each.target)}
 
@@ -175,9 +178,9 @@ class Host:
     ) -> None:
         """Log the user in to a server, and store the login in the state.
 
-        `client` is for login servers that do not register clients. With `allow_private`, a public server may
-        name a login server in a private network. Raises `LoginError` or `StateError`, and `UsageError` for a
-        server that would not use the login: its target has a token of its own, or no URL.
+        `client` is needed for login servers that do not register clients. With `allow_private`, a public
+        server may name a login server in a private network. Raises `LoginError` or `StateError`. Raises
+        `UsageError` if the server would not use the login, because its target has a token or no URL.
         """
         link = next((each for each in self._links if each.label == label), None)
         if link is None or self._state is None:
@@ -193,35 +196,64 @@ class Host:
     async def find(self, name: str) -> HostedSkill:
         """Return the skill that `name` refers to. `label:URI` also finds unlisted skills (H3).
 
-        Raises what `Registry.resolve` and `lookup` raise.
+        Raises the errors of `Registry.resolve` and `lookup`.
         """
         return await self._places.find(name)
+
+    async def find_file(self, name: str) -> tuple[HostedSkill, str]:
+        """Return the skill that `name` refers to, and the path of a file or folder in it.
+
+        The path is empty if `name` refers to the skill itself. Raises what `Registry.find` and `lookup`
+        raise.
+        """
+        return await self._places.find_file(name)
+
+    async def complete(self, template: HostedTemplate, parameter: str, typed: str = "") -> list[str]:
+        """Return values for a parameter of a template: at most 100 that its server suggests.
+
+        For the user's own templates, these are the values that the template lists. Show the values to people
+        only, because a server may have written them. The server learns what was typed. Raises `HostError`.
+        """
+        return await self._places.complete(template, parameter, typed)
 
     async def lookup(self, label: str, uri: str) -> HostedSkill:
         """Fetch the current version of the skill at `uri`, listed or not (H3). Raises `HostError`."""
         return await self._places.lookup(label, uri)
 
     def declared(self, label: str) -> Mapping[str, Any] | None:
-        """Return the extension settings that a server declared when last reached; None if none (H1)."""
+        """Return the extension settings that a server last declared, or None if it declared none (H1)."""
         return self._places.place(label).declared
 
     # Approval
 
     async def inspect(self, skill: HostedSkill) -> Inspection:
-        """Return all that is known about a skill without reading any of its files (H11)."""
+        """Return everything that is known about a skill without reading any of its files (H11)."""
         return inspect_entry(skill, await self.diff(skill))
 
     async def diff(self, skill: HostedSkill) -> Changes | None:
-        """Return how a skill differs from the approved version; None if none was approved (H11)."""
+        """Return how a skill differs from the approved version, or None if no version was approved (H11)."""
         before = await self._approval_store.approved(skill)
         return None if before is None else Changes.between(before, skill)
 
     def why_not_bridged(self, skill: HostedSkill) -> str:
-        """Return why `skillwire bridge` cannot serve a skill that this host can use; empty if it can."""
-        return why_not_published(skill.label, skill.claimed, self._places.listed(skill.label))
+        """Return why `skillwire bridge` cannot serve a skill, or an empty string if it can."""
+        claims = (each.claim for each in self.registry.templates if each.label == skill.label)
+        templates = [each for each in claims if each is not None]
+        return why_not_published(skill.label, skill.claimed, self._places.listed(skill.label), templates)
+
+    async def with_files(self, skill: HostedSkill) -> HostedSkill:
+        """Return a skill with its list of files. If they are in an archive, it is fetched and unpacked (H11).
+
+        Call this method at the request of the user, before `inspect`. Raises `HostError` if the archive
+        cannot be fetched, differs from its digest or breaks a rule. All other skills are returned unchanged.
+        """
+        return await self._places.with_files(skill)
 
     async def approve(self, skill: HostedSkill) -> None:
-        """Store the user's approval of exactly this version. Raises `UsageError` if it cannot be stored."""
+        """Store the user's approval of exactly this version. Raises `UsageError` if it cannot be stored.
+
+        If the skill's files are still in an archive, the archive is fetched first.
+        """
         if skill.local:
             raise UsageError(f"the skill {skill.quoted} is your own", hint="it needs no approval")
         if not self._approval_store.can_store(skill):
@@ -229,7 +261,7 @@ class Host:
                 f"{skill.origin}: an approval of the skill {skill.quoted} cannot be stored",
                 hint="the skill needs a digest for every file, and the host needs a `state`",
             )
-        await self._approval_store.approve(skill)
+        await self._approval_store.approve(await self._places.with_files(skill))
         await self._places.refresh_status(skill.identity)
 
     async def revoke(self, skill: HostedSkill) -> None:
@@ -242,7 +274,8 @@ class Host:
     async def grant(self, skill: HostedSkill, tools: Iterable[str]) -> None:
         """Let a skill use tools that its frontmatter requests, until the skill changes (H21).
 
-        Raises `UsageError` for tools that it does not request, and `StateError` if no approval is stored.
+        Raises `UsageError` if the skill does not request one of the tools, and `StateError` if no approval is
+        stored.
         """
         requested, granted = requested_tools(skill), frozenset(tools)
         if not granted <= requested:
@@ -257,8 +290,9 @@ class Host:
     async def read(self, skill: HostedSkill, path: str) -> bytes:
         """Return one file for the user to look at. This neither loads nor approves the skill (H12).
 
-        The file of a skill that lists no files cannot be verified.
+        If a skill lists no files, the file cannot be verified.
         """
+        skill = await self._places.with_files(skill)
         with translated_errors(skill.origin, skill.uri):
             if skill.files is None:
                 return await self._places.place(skill.label).read(live_uri(skill, path))
@@ -267,9 +301,56 @@ class Host:
             raise VerificationError(skill.origin, unlisted_finding(skill, path))
         return await self._places.content(skill, file)
 
-    async def pull(self, skill: HostedSkill, dest: str | Path) -> Path:
-        """Write all files of a skill, verified, to a folder below `dest`, and return that folder (H11)."""
-        return await pull_skill(self._places, skill, Path(dest))
+    async def pull(
+        self,
+        skill: HostedSkill,
+        dest: str | Path,
+        *,
+        force: bool = False,
+        into_client_folder: bool = False,
+        client_folders: Iterable[Path] = (),
+    ) -> Path:
+        """Verify all files of a skill, and write them to a folder below `dest`. Return that folder (H11).
+
+        With `force`, an existing folder is replaced. Nothing is written below folders that a client loads
+        skills from, such as `.claude/skills` and `client_folders`, unless `into_client_folder`.
+        """
+        destination = Destination(Path(dest), into_client_folder, tuple(client_folders))
+        skill = await self._places.with_files(skill)
+        return await pull_skill(self._places, skill, destination, force=force)
+
+    async def pull_all(
+        self,
+        label: str,
+        dest: str | Path,
+        *,
+        only: str = "",
+        force: bool = False,
+        max_bytes: int = MAX_PULLED_BYTES,
+        into_client_folder: bool = False,
+        client_folders: Iterable[Path] = (),
+        on_pulled: OnPulled | None = None,
+    ) -> PullResult:
+        """Write every skill in a server's last list, as `pull` does, and return the outcome for each skill.
+
+        A folder that has exactly the listed files is left as it is, so a repeated call continues an
+        interrupted one. `only` is a pattern for paths or names, such as `team/*`. `max_bytes` limits the
+        bytes that are written for all skills together. `on_pulled` is called after each skill. A skill that
+        cannot be pulled does not stop the others. Raises `UsageError` if the server lists skills, and `only`
+        matches none of them.
+        """
+        if not self._places.has_discovered:
+            await self.discover()
+        destination = Destination(Path(dest), into_client_folder, tuple(client_folders))
+        return await pull_server(
+            self._places,
+            label,
+            destination,
+            only=only,
+            force=force,
+            max_bytes=max_bytes,
+            on_pulled=on_pulled,
+        )
 
     # Sessions
 

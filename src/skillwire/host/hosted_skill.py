@@ -1,4 +1,4 @@
-"""A skill as a host knows it: its origin, the paths of its files, and the tools it requests."""
+"""`HostedSkill`: a skill in a host, with its origin, file paths and requested tools."""
 
 import posixpath
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ from skillwire.core.record import Json, SkillFile, SkillRecord
 from skillwire.errors import InvalidValueError, VerificationError
 from skillwire.frontmatter.rules import parse_tools
 from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.protocol.claims import DeliveryClaim, FileClaim, ListedSkill, SkillClaim, is_packed
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import DeliveryClaim, FileClaim, ListedSkill, SkillClaim
 from skillwire.safe_text import quoted, strip_invisible
 
 Identity: TypeAlias = tuple[str, str]
-"""The label of a server or folder, and a URI there. Only both together identify a skill (H9)."""
+"""The label of a server or folder, and a skill's URI there. Only both together identify a skill (H9)."""
 
 SHOWN_DESCRIPTION = 1024
-"""Characters of a description that are shown to people and models: the limit of the standard (H27)."""
+"""Maximum number of characters of a description that are shown. This is the standard's limit (H27)."""
 _SHOWN_PATH = 200
-_SHOWN_PATH_LENGTH = 200
+"""Maximum number of characters of a path that are shown."""
 _UNRESERVED = "!$&'()*+,;=:@/"
 ALLOWED_TOOLS = "allowed-tools"
 _DESCRIBING = frozenset(
@@ -36,22 +36,22 @@ _DESCRIBING = frozenset(
         "user-invocable",
     }
 )
-"""Fields that only describe a skill, or narrow who may start it."""
+"""Frontmatter fields that only describe a skill or restrict who may start it."""
 _SHOWN_EFFECT = 200
 _SHOWN_EFFECTS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class HostedSkill:
-    """One version of a skill of a server or folder: its record, its claim, and its unique name in a host."""
+    """One version of a skill from a server or folder: its record, claim, and unique name in a host."""
 
     record: SkillRecord
     claim: SkillClaim | None = None
-    """What its server listed. Every read is verified against it. None for the user's own skills."""
+    """The claim that the server listed. Every read is verified against it. None for the user's own skills."""
     handle: str = ""
     """The unique name for people and models."""
     approval_status: ApprovalStatus = ApprovalStatus.UNKNOWN
-    """Whether it is approved. The user's own skills need no approval."""
+    """Whether the skill is approved. The user's own skills need no approval."""
 
     def __post_init__(self) -> None:
         if self.local != (self.claim is None):
@@ -65,7 +65,7 @@ class HostedSkill:
 
     @property
     def local(self) -> bool:
-        """Whether it is one of the user's own skills, which need no approval."""
+        """Whether the skill is one of the user's own, which need no approval."""
         return not self.record.origin.foreign
 
     @property
@@ -82,7 +82,7 @@ class HostedSkill:
 
     @property
     def description(self) -> str:
-        """Its description, shortened and cleaned for people and models (H27)."""
+        """The skill's description, shortened and cleaned for people and models (H27)."""
         return strip_invisible(self.record.description, SHOWN_DESCRIPTION)
 
     @property
@@ -91,17 +91,17 @@ class HostedSkill:
 
     @property
     def uri(self) -> str:
-        """The URI of its `SKILL.md` at its server or in its folder."""
+        """The URI of the skill's `SKILL.md` on its server or in its folder."""
         return self.record.uri if self.claim is None else self.claim.uri
 
     @property
     def root(self) -> str:
-        """The URI of the skill's folder at its server, or in the user's folder."""
+        """The URI of the skill's folder on its server or in the user's folder."""
         return self.record.root if self.claim is None else self.claim.root
 
     @property
     def path(self) -> str:
-        """Its path within its server or folder, decoded and readable."""
+        """The skill's path within its server or folder, decoded and readable."""
         return strip_invisible(unquote(self.root.removeprefix(SCHEME)), _SHOWN_PATH)
 
     @property
@@ -110,7 +110,7 @@ class HostedSkill:
 
     @property
     def files(self) -> tuple[FileClaim, ...] | None:
-        """Its files, with their URIs at its server or in its folder. None for dynamic skills."""
+        """The skill's files, with their URIs on its server or in its folder. None for dynamic skills."""
         if self.claim is not None:
             return self.claim.files
         record, listed = self.record, [file for file in self.record.files if isinstance(file, SkillFile)]
@@ -119,13 +119,30 @@ class HostedSkill:
 
     @property
     def main(self) -> FileClaim | None:
-        """Its `SKILL.md`, if it is listed."""
+        """The file `SKILL.md`, if it is listed."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
     @property
     def deliveries(self) -> tuple[DeliveryClaim, ...]:
-        """Where to read its files, in dialects that do not list them."""
+        """Where the files can be read, in dialects that do not list files."""
         return () if self.claim is None else self.claim.deliveries
+
+    @property
+    def archive(self) -> DeliveryClaim | None:
+        """The archive from which the list of its files was derived; None for other skills."""
+        return None if self.claim is None else self.claim.archive
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its files are unknown, because none of its archives has been unpacked yet."""
+        return is_packed(self)
+
+    @property
+    def delivery(self) -> str:
+        """How its files are delivered: `skill-md` (one by one), `archive` (only together) or `dynamic`."""
+        if self.deliveries:
+            return "skill-md" if any(each.form is None for each in self.deliveries) else "archive"
+        return "dynamic" if self.files is None else "skill-md"
 
     @property
     def claimed(self) -> SkillClaim:
@@ -135,19 +152,20 @@ class HostedSkill:
 
 
 def describe_place(label: str, *, local: bool) -> str:
-    """Return the kind and the label of a place, for messages."""
+    """Describe where a skill comes from: a server or folder, and its label."""
     return f"{'folder' if local else 'server'} {quoted(label)}"
 
 
 def display_path(skill: ListedSkill, uri: str) -> str:
-    """Return the path of a file of the skill, cleaned for people and models (H27)."""
-    return strip_invisible(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH_LENGTH)
+    """Return the path of a skill's file, cleaned for people and models (H27)."""
+    return strip_invisible(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH)
 
 
 def normalize_path(path: str) -> str:
-    """Return a path without empty segments and `.`. Raises `VerificationError` if it leads out (H19).
+    """Remove empty segments and `.` from a path.
 
-    Paths are relative to the folder of the skill's `SKILL.md`. An empty path is that folder.
+    Raises `VerificationError` if it leads out of the skill (H19). Paths are relative to the skill's folder.
+    An empty path is the folder itself.
     """
     decoded = unquote(path)
     segments = [segment for segment in path.split("/") if segment not in {"", "."}]
@@ -156,7 +174,7 @@ def normalize_path(path: str) -> str:
         raise VerificationError(
             "",
             server_problem(
-                path[:_SHOWN_PATH_LENGTH], Rule.UNLISTED, "it is not a path below the folder of the skill"
+                path[:_SHOWN_PATH], Rule.UNLISTED, "it is not a path below the folder of the skill"
             ),
         )
     return "/".join(segments)
@@ -168,7 +186,10 @@ def canonical_uri(uri: str) -> str:
 
 
 def listed_file(skill: ListedSkill, path: str) -> FileClaim | None:
-    """Return the listed file at a path or URI, percent-encoded or not; None if it is not listed (H14)."""
+    """Return the listed file at a path or URI, percent-encoded or not.
+
+    Return None if it is not listed (H14).
+    """
     files = {file.uri: file for file in skill.files or ()}
     if path in files:
         return files[path]
@@ -189,20 +210,20 @@ def files_below(skill: ListedSkill, path: str) -> list[FileClaim]:
 
 
 def live_uri(skill: ListedSkill, path: str) -> str:
-    """Return the URI of a file of a dynamic skill, which lists no files (S9)."""
+    """Return the URI of a file in a dynamic skill, which lists no files (S9)."""
     if path.startswith(f"{skill.root}/"):
         path = path.removeprefix(f"{skill.root}/")
     return f"{skill.root}/{quote(unquote(normalize_path(path)), safe=_UNRESERVED)}"
 
 
 def unlisted_finding(skill: ListedSkill, path: str) -> Problem:
-    """Return the problem of a read of a file that the skill does not list."""
+    """Return the problem for a read of a file that the skill does not list."""
     message = f"{quoted(path)} is not among its files; an empty path lists them"
     return server_problem(skill.uri, Rule.UNLISTED, message)
 
 
 def requested_tools(skill: ListedSkill) -> frozenset[str]:
-    """Return the tools that a skill requests to use without asking."""
+    """Return the tools that a skill requests to use without asking the user."""
     value = skill.frontmatter.get(ALLOWED_TOOLS)
     if isinstance(value, str):
         return frozenset(parse_tools(value))
@@ -211,7 +232,7 @@ def requested_tools(skill: ListedSkill) -> frozenset[str]:
 
 
 def effects(skill: ListedSkill) -> tuple[str, ...]:
-    """Return the requested tools, and all other frontmatter fields that may have an effect, for display."""
+    """Return the requested tools and other frontmatter fields that may have an effect, for display."""
     tools = [
         f"{ALLOWED_TOOLS}: {strip_invisible(tool, _SHOWN_EFFECT)}" for tool in sorted(requested_tools(skill))
     ]
@@ -224,5 +245,5 @@ def effects(skill: ListedSkill) -> tuple[str, ...]:
 
 
 def is_for_models(skill: ListedSkill) -> bool:
-    """Whether a model may load the skill without the user."""
+    """Return whether a model may load the skill on its own."""
     return skill.frontmatter.get("disable-model-invocation") is not True

@@ -1,4 +1,4 @@
-"""A source as a host sees it: a place with a label, whose skills are the user's own or a server's."""
+"""`Place`: one source of skills in a host, with a label. The skills are the user's own or a server's."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -11,25 +11,31 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord, Trust
 from skillwire.errors import VerificationError
 from skillwire.host.hosted_skill import HostedSkill, describe_place
+from skillwire.host.hosted_template import HostedTemplate
 from skillwire.host.servers.connected import SkillsTransport
 from skillwire.host.servers.records import hosted_record
 from skillwire.host.servers.source import ServerSource
 from skillwire.library.library import Library
+from skillwire.protocol.archive_rules import UnpackedFiles
+from skillwire.protocol.claims import DeliveryClaim, SkillClaim
 from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.remote import SkillClaim
 from skillwire.sources.base import Source
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The skills that a place lists, and every problem in its list."""
+    """The skills and templates that a place lists, and every problem in its lists."""
 
     skills: list[HostedSkill]
     findings: Findings = field(default_factory=Findings)
+    templates: list[HostedTemplate] = field(default_factory=list[HostedTemplate])
 
 
 class Place(ABC):
-    """A folder of the user, or a server, in a host. Methods raise `SkillwireError` or `MCPError`."""
+    """One source of skills in a host: a server, or a folder or other source of the user's own skills.
+
+    The methods raise `SkillwireError` or `MCPError`.
+    """
 
     local: bool
     """Whether these are the user's own skills, which need no approval."""
@@ -43,16 +49,17 @@ class Place(ABC):
 
     @property
     def identity(self) -> str | None:
-        """The server that the label points at (H28). None if approvals cannot be stored or are not needed."""
+        """Identifies the server behind the label (H28); None if no approvals can be stored."""
         return None
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """The settings of the extension that a server declared when it was last reached."""
+        """The extension settings that a server last declared; None if it declared none (H1)."""
         return None
 
     @abstractmethod
-    async def list(self) -> Found: ...
+    async def list(self) -> Found:
+        """Return the skills and templates that the place lists now, and the problems in its lists."""
 
     @abstractmethod
     async def get(self, uri: str) -> HostedSkill:
@@ -61,6 +68,18 @@ class Place(ABC):
     @abstractmethod
     async def read(self, uri: str, size: int | None = None) -> bytes:
         """Return the bytes at `uri`. Bytes from a server are not verified here."""
+
+    async def complete(self, template: HostedTemplate, parameter: str, typed: str) -> "list[str]":  # noqa: ARG002 - for servers
+        """Return values for a parameter, to show to people. They need not begin with the text `typed`."""
+        return [*template.known_values(parameter)]
+
+    def refill(self) -> None:  # noqa: B027 - own sources have no such limit
+        """Reset the number of bytes that may be read. Only places for servers have such a limit."""
+
+    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> UnpackedFiles:  # noqa: ARG002 - for servers
+        """Return all files in an archive of a server's skill, verified against its digest."""
+        message = "only skills of servers are delivered as archives"
+        raise VerificationError("", server_problem(archive.uri, Rule.ARCHIVE, message))
 
     @abstractmethod
     async def children(self, uri: str) -> "list[str]":
@@ -93,6 +112,8 @@ class OwnPlace(Place):
                 found.skills.append(_own(catalog.entries[uri], self.label))
             except VerificationError as error:
                 found.findings.add(*error.problems)
+        own = (each for each in catalog.templates if not each.foreign and each.trust is Trust.OWN)
+        found.templates.extend(HostedTemplate(replace(each, label=self.label)) for each in own)
         return found
 
     async def get(self, uri: str) -> HostedSkill:
@@ -117,7 +138,7 @@ class OwnPlace(Place):
 
 
 class ServerPlace(Place):
-    """A server. What it sends is not verified here."""
+    """A server in a host. This class does not verify what the server sends."""
 
     local = False
 
@@ -135,7 +156,12 @@ class ServerPlace(Place):
 
     async def list(self) -> Found:
         listing = await self._transport.list()
-        return Found(await run_sync(self._hosted, listing.skills), listing.findings)  # slow for long lists
+        findings = Findings()
+        findings.take(listing.findings)
+        findings.take(listing.templates.findings)
+        templates = [HostedTemplate.of_server(self.label, each) for each in listing.templates.claims.values()]
+        skills = await run_sync(self._hosted, listing.skills)  # slow for long lists
+        return Found(skills, findings, templates)
 
     async def get(self, uri: str) -> HostedSkill:
         return HostedSkill(hosted_record(self.label, claim := await self._transport.get(uri)), claim)
@@ -143,8 +169,17 @@ class ServerPlace(Place):
     async def read(self, uri: str, size: int | None = None) -> bytes:
         return await self._transport.read(uri, size)
 
+    def refill(self) -> None:
+        self._transport.refill()
+
+    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> UnpackedFiles:
+        return await self._transport.unpack(skill, archive)
+
     async def children(self, uri: str) -> "list[str]":
-        return [str(child["uri"]) for child in await self._transport.read_directory(uri)]
+        return await self._transport.list_folder(uri)
+
+    async def complete(self, template: HostedTemplate, parameter: str, typed: str) -> "list[str]":
+        return await self._transport.complete(template.uri, parameter, typed)
 
     def _hosted(self, claims: "list[SkillClaim]") -> "list[HostedSkill]":
         return [HostedSkill(hosted_record(self.label, claim), claim) for claim in claims]
@@ -157,8 +192,8 @@ def _is_own(record: SkillRecord) -> bool:
 def _own(record: SkillRecord, label: str) -> HostedSkill:
     """Return one of the user's own skills, with the label of its place as its source.
 
-    Raises `VerificationError` for a skill from a server. It needs an approval, and without the server's claim
-    there is nothing to bind one to.
+    Raises `VerificationError` for a skill from a server. Such a skill needs an approval, which cannot be
+    bound without the server's claim.
     """
     if not _is_own(record):
         message = "it comes from a server; give the host the server itself, so that the user can approve it"
@@ -169,5 +204,5 @@ def _own(record: SkillRecord, label: str) -> HostedSkill:
 
 
 def _leaves_out(problem: Problem) -> bool:
-    """Whether this problem keeps a skill, or the whole source, from being listed."""
+    """Return whether this problem keeps a skill, or the whole source, from being listed."""
     return problem.severity is Severity.ERROR or problem.rule is Rule.SOURCE_WAITING

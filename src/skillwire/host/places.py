@@ -1,4 +1,4 @@
-"""All places of a host: discover their skills, look up single ones, and read verified files."""
+"""All places of a host: discover their skills, look up single skills, and read verified files."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -9,29 +9,42 @@ import anyio.to_thread
 
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits
-from skillwire.errors import BadParamsError, ConflictError, HostError, LoginRequiredError, VerificationError
-from skillwire.host.approvals.approval_store import ApprovalStore, decided
+from skillwire.errors import (
+    BadParamsError,
+    ConflictError,
+    HostError,
+    LoginRequiredError,
+    UnavailableError,
+    VerificationError,
+)
+from skillwire.host.approvals.approval_store import ApprovalStore, decided, why_unbound
+from skillwire.host.approvals.questions import needs_new_approval
+from skillwire.host.archives import Archives
 from skillwire.host.connections.labels import validate_label
 from skillwire.host.errors import translated_errors
 from skillwire.host.hosted_skill import HostedSkill, Identity, requested_tools
+from skillwire.host.hosted_template import HostedTemplate
 from skillwire.host.place import Found, Place, place_of
-from skillwire.host.registry import Registry
-from skillwire.host.store.approvals import ApprovalStatus, content_key
-from skillwire.protocol.messages import SKILLS_GET, SKILLS_LIST
-from skillwire.protocol.remote import FileClaim, SkillClaim
+from skillwire.host.registry import HostReference, Registry
+from skillwire.host.servers.packed import read_packed
+from skillwire.host.servers.records import hosted_record
+from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.protocol.claims import FileClaim, SkillClaim
+from skillwire.protocol.messages import COMPLETE, SKILLS_GET, SKILLS_LIST
 from skillwire.protocol.verify import file_faults
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Source
 
 OnRegistryChange: TypeAlias = Callable[[Registry], None]
-"""Called with every new registry, right after it replaced the old one."""
+"""A function that is called with every new registry, right after it has replaced the old one."""
 
+_COMPLETION_SECONDS = 10.0
 _MAX_LOOKED_UP = 1000
-"""Unlisted skills to remember. A server may have one at every URI."""
+"""Maximum number of unlisted skills to remember. A server may have a skill at every URI."""
 
 
 class Places:
-    """Places by label, and the registry of their skills. All changing state of a host is here."""
+    """The places of a host by label, and the registry of their skills."""
 
     def __init__(
         self,
@@ -45,14 +58,20 @@ class Places:
         self.registry = Registry()
         self.limits = limits
         self.notes: list[Problem] = []
-        """Problems of places that do not come from their lists."""
+        """Problems with servers and stored approvals that no list contains."""
         self._approval_store = approval_store
+        self._archives = Archives(approval_store)
         self._timeout_seconds = timeout_seconds
         self._on_registry_change = on_registry_change
         self._looked_up: dict[Identity, HostedSkill] = {}
         """Unlisted skills that were looked up, oldest first."""
         self._discovering = anyio.Lock()
         self._rounds = 0
+
+    @property
+    def has_discovered(self) -> bool:
+        """Whether the places were listed at least once."""
+        return self._rounds > 0
 
     def place(self, label: str) -> Place:
         """Return the place with this label. Raises `BadParamsError`."""
@@ -62,7 +81,10 @@ class Places:
         return place
 
     async def discover(self) -> Registry:
-        """List every place concurrently. Concurrent callers share one discovery (H29)."""
+        """List all places concurrently, and return the new registry.
+
+        Concurrent callers share one discovery (H29).
+        """
         rounds_before = self._rounds
         async with self._discovering:
             if self._rounds == rounds_before:  # otherwise another task discovered while this one waited
@@ -74,31 +96,65 @@ class Places:
                 self._rounds += 1
         return self.registry
 
-    async def find(self, name: str) -> HostedSkill:
-        """Return the skill that `name` refers to. `label:URI` also finds unlisted skills (H3)."""
-        unlisted = await self.unlisted_identity(name)
-        return self.registry.resolve(name) if unlisted is None else await self.lookup(*unlisted)
+    async def find(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
+        """Return the skill that `name` refers to, listed or not (H3).
 
-    async def unlisted_identity(self, name: str) -> Identity | None:
-        """Return the label and the URI in a name `label:URI`, if the registry does not know that skill."""
+        Raises what `Registry.resolve` and `lookup` raise.
+        """
+        found = await self.reference(name, base)
+        return (
+            self.registry.resolve(name, base)
+            if found.skill is not None
+            else await self.lookup(*found.identity)
+        )
+
+    async def find_file(self, name: str) -> tuple[HostedSkill, str]:
+        """Return the skill that `name` refers to, and the path of a file or folder in it, which may be empty.
+
+        Raises what `Registry.find` and `lookup` raise.
+        """
+        found = await self.reference(name)
+        return found.skill or await self.lookup(*found.identity), found.path
+
+    async def reference(self, name: str, base: HostedSkill | None = None) -> HostReference:
+        """Return what `name` refers to, as `Registry.find` does.
+
+        Calls `discover` if nothing was discovered yet, and makes no other request.
+        """
         if self._rounds == 0:
             await self.discover()
-        label, _, uri = name.partition(":")
-        is_identity = label in self.places and "://" in uri
-        return (label, uri) if is_identity and not self.registry.knows(name) else None
+        return self.registry.find(name, base)
 
     async def lookup(self, label: str, uri: str) -> HostedSkill:
         """Fetch the current version of the skill at `uri`, listed or not (H3, H15). Raises `HostError`."""
         place = self.place(label)
         before = self._looked_up.pop((label, uri), None)
         with translated_errors(place.origin, SKILLS_GET):
-            skill = await place.get(uri)
+            (skill,) = await self._restored(label, [await place.get(uri)])
         if before is not None or self.registry.get((label, uri)) is None:
             self._looked_up[label, uri] = skill
             if len(self._looked_up) > _MAX_LOOKED_UP:
                 del self._looked_up[next(iter(self._looked_up))]
         self._swap(self.registry.having(await self._with_status(skill)))
         return self.registry.skill((label, uri))
+
+    async def with_files(self, skill: HostedSkill) -> HostedSkill:
+        """Return a skill with the files of its archive. This fetches the archive. Raises `HostError`.
+
+        The archive must have the digest that this version of the skill lists. A skill that is not packed is
+        returned unchanged.
+        """
+        if not skill.is_packed:
+            return skill
+        place = self.place(skill.label)
+        with translated_errors(skill.origin, skill.uri):
+            claim = await self._archives.derive(skill.label, place, skill.claimed)
+        derived = await self._with_status(hosted(skill.label, claim, skill.handle))
+        known = self.registry.get(skill.identity)
+        if known is None or needs_new_approval(known, derived):
+            return derived  # the server lists another version by now
+        self._swap(self.registry.having(derived))
+        return self.registry.skill(skill.identity)
 
     def listed(self, label: str) -> list[SkillClaim]:
         """Return what a server claims about the skills in its list, in list order."""
@@ -108,27 +164,46 @@ class Places:
             if each.label == label and each.claim is not None and each.identity not in self._looked_up
         ]
 
-    async def content(self, skill: HostedSkill, file: FileClaim) -> bytes:
-        """Return the bytes of a file, verified against the claim (H15). Raises `HostError`."""
+    async def complete(self, template: HostedTemplate, parameter: str, typed: str) -> list[str]:
+        """Return values for a parameter, to show to people. Raises `HostError`, also after a timeout."""
+        place = self.place(template.label)
+        try:
+            with anyio.fail_after(_COMPLETION_SECONDS), translated_errors(place.origin, COMPLETE):
+                return await place.complete(template, parameter, typed)
+        except TimeoutError as error:
+            message = f"it suggested no values in {_COMPLETION_SECONDS:g} seconds"
+            raise UnavailableError(place.origin, message) from error
+
+    async def content(self, skill: HostedSkill, file: FileClaim, *, store: bool = True) -> bytes:
+        """Return the bytes of a file, verified against the claim (H15). Raises `HostError`.
+
+        With `store`, bytes that the server sent are cached.
+        """
         if (cached := await self._approval_store.cached(skill, file)) is not None:
             return cached
+        place = self.place(skill.label)
         with translated_errors(skill.origin, file.uri):
-            content = await self.place(skill.label).read(file.uri, file.size)
+            if skill.archive is None:
+                content = await place.read(file.uri, file.size)
+            else:
+                content = await read_packed(place, skill.claimed, file)
         if faults := tuple(file_faults(file, content)):
             raise VerificationError(skill.origin, *faults)
-        await self._approval_store.cache(skill, file, content)
+        if store:
+            await self._approval_store.cache(skill, file, content)
         return content
 
     async def granted(self, skill: HostedSkill) -> frozenset[str]:
-        """Return the tools that a skill may use without asking.
+        """Return the tools that a skill may use without asking the user.
 
-        For the user's own skills, all that it requests. For others, those that the user granted.
+        For the user's own skills, these are all requested tools. For other skills, these are the requested
+        tools that the user granted.
         """
         requested = requested_tools(skill)
         return requested if skill.local else requested & await self._approval_store.granted(skill)
 
     async def refresh_status(self, identity: Identity) -> None:
-        """Update the registry after an approval was given or revoked."""
+        """Update a skill in the registry after its approval was given or revoked."""
         if (known := self.registry.get(identity)) is not None:
             self._swap(self.registry.having(await self._with_status(known)))
 
@@ -145,14 +220,16 @@ class Places:
             listings[place.label] = Problem("", rule, Severity.ERROR, message, label=place.label)
 
     async def _build_registry(self, listings: Mapping[str, Found | Problem]) -> None:
-        """Replace the registry by one of these listings and the unlisted skills that were looked up (H3)."""
+        """Replace the registry: use these listings, and the unlisted skills that were looked up (H3)."""
         skills: list[HostedSkill] = []
+        templates: list[HostedTemplate] = []
         problems = list(self.notes)
         for label, listing in listings.items():
             if isinstance(listing, Problem):
                 problems.append(listing)
                 continue
-            listed = {skill.uri: skill for skill in listing.skills}
+            templates += listing.templates
+            listed = {skill.uri: skill for skill in await self._restored(label, listing.skills)}
             unlisted = {uri: each for (owner, uri), each in self._looked_up.items() if owner == label}
             skills += {**listed, **unlisted, **listed}.values()
             problems += [replace(each, label=label) for each in listing.findings.kept]
@@ -164,8 +241,16 @@ class Places:
             _decided(each, known[each.identity]) if each.identity in known else each for each in skills
         ]
         self._swap(
-            await anyio.to_thread.run_sync(Registry, decided, problems, self.places)
+            await anyio.to_thread.run_sync(Registry, decided, problems, self.places, templates)
         )  # slow for long lists
+
+    async def _restored(self, label: str, skills: "list[HostedSkill]") -> "list[HostedSkill]":
+        """Return a place's skills, with the files of those in known archives. Makes no request (H11)."""
+        packed = [skill.claimed for skill in skills if skill.is_packed]
+        known = {each.uri: each for each in await self._archives.restore(label, packed)}
+        return [
+            hosted(label, known[skill.uri], skill.handle) if skill.is_packed else skill for skill in skills
+        ]
 
     async def _with_status(self, skill: HostedSkill) -> HostedSkill:
         """Return a skill with its approval status. Changed content ends an approval (H17)."""
@@ -178,8 +263,14 @@ class Places:
 
 def _decided(skill: HostedSkill, approval_status: ApprovalStatus) -> HostedSkill:
     hint = "load it in a session, or approve it with `Host.approve`"
-    record = decided(skill.record, approval_status, hint, live=content_key(skill) is None)
+    unbound = "" if skill.claim is None else why_unbound(skill.claim)
+    record = decided(skill.record, approval_status, hint, unbound=unbound)
     return replace(skill, approval_status=approval_status, record=record)
+
+
+def hosted(label: str, claim: SkillClaim, handle: str) -> HostedSkill:
+    """Return a server's skill for use in a host."""
+    return HostedSkill(hosted_record(label, claim), claim, handle)
 
 
 def _by_label(sources: Iterable[Source]) -> dict[str, Place]:

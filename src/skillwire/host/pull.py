@@ -1,69 +1,269 @@
 """Write all files of a server's skill to a folder, at the request of the user (H11)."""
 
-import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
 import anyio.to_thread
 
-from skillwire.core.atomic_write import staging_folder
+from skillwire.core.atomic_write import MOVED_ASIDE_NAME, staging_folder
 from skillwire.core.concurrency import MAX_CONCURRENT_READS, MAX_CONCURRENT_UNSIZED_READS, process_in_order
-from skillwire.core.names import SCHEME, portable_fault
+from skillwire.core.names import SCHEME, fold_path, portable_fault
 from skillwire.core.problem import Rule
-from skillwire.errors import UsageError, VerificationError
+from skillwire.core.record import Digest, Limits
+from skillwire.errors import HostError, UsageError, VerificationError
+from skillwire.host.errors import translated_errors
 from skillwire.host.hosted_skill import HostedSkill
+from skillwire.host.place import Place
+from skillwire.protocol.archive_rules import UnpackedFiles
+from skillwire.protocol.claims import DeliveryClaim, FileClaim, SkillClaim
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import FileClaim
-from skillwire.protocol.verify import frontmatter_faults
+from skillwire.protocol.verify import file_faults, frontmatter_faults, unpack_delivery
 from skillwire.safe_text import quoted
 
+_MIN_FILES = 2
+"""Minimum number of files of a skill for which an archive may be used instead of a request for each file."""
+_CLIENTS = frozenset(
+    {
+        *(".agents", ".aider", ".amp", ".augment", ".claude", ".codeium", ".codex", ".continue", ".copilot"),
+        *(".cursor", ".factory", ".gemini", ".github", ".goose", ".junie", ".kilocode", ".kiro", ".opencode"),
+        *(".qwen", ".roo", ".trae", ".vscode", ".windsurf", ".zed"),
+    }
+)
+"""Names of clients' folders. Each client loads skills from folders below its own folder."""
+_SKILLS = frozenset({"skill", "skills"})
+_COMMANDS = frozenset({"commands", "agents"})
+"""Folders of a client whose Markdown files it also follows."""
+_INTO_CLIENT = "--into-client-folder"
 
-class FileReader(Protocol):
-    """Reads verified files."""
 
-    async def content(self, skill: HostedSkill, file: FileClaim) -> bytes: ...
+class Reader(Protocol):
+    """Access to the servers of a host and to their verified files."""
+
+    limits: Limits
+
+    def place(self, label: str) -> Place: ...
+
+    async def content(self, skill: HostedSkill, file: FileClaim, *, store: bool = True) -> bytes:
+        """Return the bytes of a file, verified. With `store`, bytes that the server sent are cached."""
+        ...
 
 
-async def pull_skill(reader: FileReader, skill: HostedSkill, dest: Path) -> Path:
-    """Write a skill to a folder below `dest`, named by its label and path, and return that folder (H9).
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The folder below which skills are written, and the rules for folders that clients load skills from."""
 
-    The folder appears only when it is complete. Raises `UsageError` or `HostError`.
+    folder: Path
+    into_client_folder: bool = False
+    """Whether files may be written to folders that a client loads skills from."""
+    client_folders: Sequence[Path] = ()
+    """Further folders that a client loads skills from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """All files of a skill, verified."""
+
+    files: Mapping[str, bytes]
+    executable: Collection[str] = ()
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.files.values()))
+
+
+async def pull_skill(
+    reader: Reader, skill: HostedSkill, destination: Destination, *, force: bool = False
+) -> Path:
+    """Write a skill to a folder below the destination, and return the folder (H9).
+
+    The folder is named after the skill's label and path, and appears only when it is complete. With `force`,
+    it replaces an existing folder. Raises `UsageError` or `HostError`.
     """
-    files = skill.files
-    if files is None:
-        raise UsageError(
-            f"{skill.quoted} has no list of files: its content is generated on each read",
-            hint="only skills that list their files can be pulled",
-        )
-    folder = dest.joinpath(skill.label, *_folder_names(skill))
-    await anyio.to_thread.run_sync(_require_absent, folder)
-    paths = {file.uri: unquote(file.uri.removeprefix(f"{skill.root}/")) for file in files}
-    for path in paths.values():
-        if fault := portable_fault(path):
-            raise VerificationError(
-                skill.origin,
-                server_problem(skill.uri, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}"),
-            )
-    contents: dict[str, bytes] = {}
-
-    async def read(file: FileClaim) -> tuple[str, bytes]:
-        return paths[file.uri], await reader.content(skill, file)
-
-    sized = all(file.size is not None for file in files)
-    at_once = MAX_CONCURRENT_READS if sized else MAX_CONCURRENT_UNSIZED_READS
-    await process_in_order(files, read, lambda item: contents.update([item]), at_once)
-    if skill.claim is not None and (
-        faults := tuple(frontmatter_faults(skill.claim, contents[paths[skill.uri]]))
-    ):
-        raise VerificationError(skill.origin, *faults)
-    await anyio.to_thread.run_sync(_write, folder, contents)
+    folder = await anyio.to_thread.run_sync(prepared_folder, skill, destination)
+    if not force:
+        await anyio.to_thread.run_sync(_require_absent, folder)
+    contents = await read_contents(reader, skill)
+    await anyio.to_thread.run_sync(write_folder, folder, destination.folder, contents)
     return folder
 
 
+def prepared_folder(skill: HostedSkill, destination: Destination) -> Path:
+    """Return the folder for a skill, after checking the path of each of its files. Writes nothing."""
+    paths = list(file_paths(skill))
+    folder = destination.folder.joinpath(skill.label, *_folder_names(skill))
+    _check_links(destination.folder, folder)
+    if not destination.into_client_folder:
+        _check_client_folders(folder, paths, destination)
+    return folder
+
+
+def file_paths(skill: HostedSkill) -> dict[str, FileClaim]:
+    """Return the files of a skill by their paths. Raises `UsageError` or `VerificationError`."""
+    if skill.files is None:
+        raise UsageError(
+            f"{skill.quoted} has no list of files: {_why_unlisted(skill)}",
+            hint="only skills that list their files, or have an archive with a digest, can be pulled",
+        )
+    paths = {unquote(file.uri.removeprefix(f"{skill.root}/")): file for file in skill.files}
+    for path in paths:
+        if fault := portable_fault(path):
+            problem = server_problem(skill.uri, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
+            raise VerificationError(skill.origin, problem)
+    return paths
+
+
+async def read_contents(
+    reader: Reader, skill: HostedSkill, packed: DeliveryClaim | None = None, *, store: bool = True
+) -> Contents:
+    """Return all files of a skill, verified. Raises `HostError`.
+
+    `packed` is an archive that the server lists for the same files. It is used for at least two files, if it
+    contains exactly these and is not larger than these together. With `store`, files that are read one by
+    one are cached.
+    """
+    place = reader.place(skill.label)
+    if skill.archive is not None:
+        contents = await _unpacked(place, skill, skill.claimed, skill.archive)
+    elif packed is None or len(skill.files or ()) < _MIN_FILES:
+        contents = await _read_each(reader, skill, store=store)
+    else:
+        found = await _read_packed(reader, place, skill, packed)
+        contents = found or await _read_each(reader, skill, store=store)
+    document = contents.files[unquote(skill.uri.removeprefix(f"{skill.root}/"))]
+    if skill.claim is not None and (faults := tuple(frontmatter_faults(skill.claim, document))):
+        raise VerificationError(skill.origin, *faults)
+    return contents
+
+
+async def _unpacked(place: Place, skill: HostedSkill, claim: SkillClaim, archive: DeliveryClaim) -> Contents:
+    with translated_errors(skill.origin, archive.uri):
+        unpacked = await place.unpack(claim, archive)
+    if (contents := _exactly_listed(skill, unpacked)) is None:
+        problem = server_problem(archive.uri, Rule.ARCHIVE, "it does not contain exactly the known files")
+        raise VerificationError(skill.origin, problem)
+    return contents
+
+
+async def _read_packed(
+    reader: Reader, place: Place, skill: HostedSkill, archive: DeliveryClaim
+) -> Contents | None:
+    """Return the files in an archive; None if it is unusable, larger than the files, or has other files."""
+    total = sum(file.size or 0 for file in skill.files or ())
+    try:
+        with translated_errors(skill.origin, archive.uri):
+            content = await place.read(archive.uri, total)
+            unpacked = await anyio.to_thread.run_sync(unpack_delivery, archive, content, reader.limits)
+    except HostError:
+        return None
+    return _exactly_listed(skill, unpacked)
+
+
+def _exactly_listed(skill: HostedSkill, unpacked: UnpackedFiles) -> Contents | None:
+    """Return the files of an archive if they are exactly those that the skill lists, else None."""
+    listed = file_paths(skill)
+    if listed.keys() != unpacked.files.keys():
+        return None
+    if any(any(file_faults(file, unpacked.files[path])) for path, file in listed.items()):
+        return None
+    return Contents(unpacked.files, frozenset(unpacked.executable))
+
+
+async def _read_each(reader: Reader, skill: HostedSkill, *, store: bool) -> Contents:
+    paths = file_paths(skill)
+    contents: dict[str, bytes] = {}
+
+    async def read(item: tuple[str, FileClaim]) -> tuple[str, bytes]:
+        return item[0], await reader.content(skill, item[1], store=store)
+
+    sized = all(file.size is not None for file in paths.values())
+    at_once = MAX_CONCURRENT_READS if sized else MAX_CONCURRENT_UNSIZED_READS
+    await process_in_order(paths.items(), read, lambda item: contents.update([item]), at_once)
+    return Contents(contents)
+
+
+class Existing(Enum):
+    """What is in the folder of a skill."""
+
+    NOTHING = auto()
+    THE_SKILL = auto()
+    """Exactly its files, with their bytes and executable bits."""
+    OTHER_FILES = auto()
+
+
+def existing(skill: HostedSkill, folder: Path, nested: Collection[Path] = ()) -> Existing:
+    """Return what is in the folder of a skill, without the folders of skills that are `nested` in it.
+
+    Executable bits are compared only if the list of files came from an archive. Servers do not list them.
+    """
+    listed = file_paths(skill)
+    try:
+        if not folder.exists():
+            return Existing.NOTHING
+        found = dict(_walk(folder, folder, nested))
+    except (OSError, _UnexpectedError):
+        return Existing.OTHER_FILES
+    if not found and nested:
+        return Existing.NOTHING
+    has_modes = skill.archive is not None
+    same = found.keys() == listed.keys() and all(
+        _is_same(found[path], file, has_modes=has_modes) for path, file in listed.items()
+    )
+    return Existing.THE_SKILL if same else Existing.OTHER_FILES
+
+
+class _UnexpectedError(Exception):
+    """Something in a folder is neither a file nor a folder with files."""
+
+
+def _walk(root: Path, folder: Path, skipped: Collection[Path]) -> "list[tuple[str, Path]]":
+    found: list[tuple[str, Path]] = []
+    for path in sorted(folder.iterdir()):
+        mode = path.lstat().st_mode
+        if path in skipped:
+            continue
+        if stat.S_ISDIR(mode):
+            below = _walk(root, path, skipped)
+            if not below and not any(_is_inside(path, each) for each in skipped):
+                raise _UnexpectedError
+            found += below
+        elif stat.S_ISREG(mode):
+            found.append((path.relative_to(root).as_posix(), path))
+        else:
+            raise _UnexpectedError
+    return found
+
+
+def _is_same(path: Path, file: FileClaim, *, has_modes: bool) -> bool:
+    status = path.lstat()
+    if file.size is not None and status.st_size != file.size:
+        return False
+    if has_modes and bool(status.st_mode & stat.S_IXUSR) != file.executable:
+        return False
+    return Digest.of(path.read_bytes()) == file.digest
+
+
+def _is_inside(folder: Path, path: Path) -> bool:
+    return path == folder or folder in path.parents
+
+
+def _why_unlisted(skill: HostedSkill) -> str:
+    if any(each.form is not None for each in skill.deliveries):
+        return "its archive has no digest"
+    if skill.deliveries:
+        return f"its server uses {quoted(skill.claimed.dialect.value)}, which lists only the `SKILL.md`"
+    return "its content is generated on each read"
+
+
 def _folder_names(skill: HostedSkill) -> list[str]:
-    """Return folder names from the URI. They differ for any two skills of one server."""
+    """Return the skill's path as folder names, taken from its URI.
+
+    No two skills of a server have the same path.
+    """
     root = skill.root
     scheme, _, rest = root.partition(":")
     path = unquote(root.removeprefix(SCHEME) if root.startswith(SCHEME) else f"{scheme}+/{rest.lstrip('/')}")
@@ -72,26 +272,123 @@ def _folder_names(skill: HostedSkill) -> list[str]:
     return path.split("/")
 
 
+def _check_links(dest: Path, folder: Path) -> None:
+    """Raise `UsageError` if a folder on the path from `dest` to `folder` is a symbolic link."""
+    names = folder.relative_to(dest).parts
+    for depth in range(1, len(names) + 1):
+        path = dest.joinpath(*names[:depth])
+        if path.is_symlink():
+            raise UsageError(
+                f"{quoted(str(path))} is a symbolic link", hint="remove it, or choose another folder"
+            )
+
+
+def _check_client_folders(folder: Path, paths: Collection[str], destination: Destination) -> None:
+    """Raise `UsageError` if a client would load one of the files as the user's own (H10, H24)."""
+    try:
+        resolved = folder.resolve()
+        clients = [_folded(each.resolve()) for each in destination.client_folders]
+    except (OSError, RuntimeError) as error:
+        raise UsageError(
+            f"cannot use {quoted(str(folder))}: {error}", hint="choose another folder"
+        ) from error
+    for path in paths:
+        final = _folded(resolved / path)
+        if _is_of_client(final) or any(final[: len(each)] == each for each in clients):
+            raise UsageError(
+                f"a client loads skills from {quoted(str((resolved / path).parent))}",
+                hint=f"choose another folder, look at the skill, then move it; or add `{_INTO_CLIENT}`",
+            )
+
+
+def _folded(path: Path) -> tuple[str, ...]:
+    return tuple(map(fold_path, path.parts))
+
+
+def _is_of_client(names: Sequence[str]) -> bool:
+    """Return whether a path is in a client's folder, such as `.config/x/skills` or `.claude/commands`."""
+    for number, name in enumerate(names):
+        above = names[:number]
+        if name in _SKILLS and any(each.startswith(".") for each in above):
+            return True
+        if name in _COMMANDS and above and above[-1] in _CLIENTS:
+            return True
+    return False
+
+
 def _require_absent(folder: Path) -> None:
-    if os.path.lexists(folder):
+    if folder.is_symlink() or folder.exists():
         raise UsageError(
             f"{quoted(str(folder))} already exists",
             hint="remove it, choose another folder, or replace it with `--force`",
         )
 
 
-def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write to a temporary folder, and rename it when it is complete."""
+def write_folder(folder: Path, dest: Path, contents: Contents, kept: Collection[Path] = ()) -> None:
+    """Write the contents to a temporary folder, and move it to `folder` when it is complete.
+
+    The folders in `kept` are moved from the old `folder` into the new one. The temporary folder is directly
+    below `dest`, never in the folder of another skill.
+    """
+    exists = folder.is_symlink() or folder.exists()
+    verb = "replace" if exists else "write"
     try:
+        if exists and (folder.is_symlink() or not folder.is_dir()):
+            hint = "remove it, or choose another folder"
+            raise UsageError(f"{quoted(str(folder))} is not a folder", hint=hint)
+        kept_paths = {each: _path_to_keep(each, folder, contents) for each in kept}
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with staging_folder(folder.parent) as staging:
-            for path, content in contents.items():
-                target = staging / "skill" / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
-            (staging / "skill").rename(folder)
+        with staging_folder(dest) as staging:
+            for path, content in contents.files.items():
+                _write_file(staging / "skill" / path, content, executable=path in contents.executable)
+            aside = staging / MOVED_ASIDE_NAME
+            _exchange(staging / "skill", folder, aside)
+            for each, path in kept_paths.items():
+                _move_back(aside / path, each)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise UsageError(
-            f"cannot write {quoted(str(folder))}: {reason}", hint="choose another folder"
+            f"cannot {verb} {quoted(str(folder))}: {reason}", hint="choose another folder"
         ) from error
+
+
+def _path_to_keep(kept: Path, folder: Path, contents: Contents) -> Path:
+    """Return the path of a folder to keep, relative to the folder around it.
+
+    Raises `UsageError` if it is elsewhere, or if a file of the skill takes its place.
+    """
+    if not kept.is_relative_to(folder) or kept == folder or ".." in kept.parts:
+        raise UsageError(f"{quoted(str(kept))} is not in {quoted(str(folder))}", hint="choose another folder")
+    path = kept.relative_to(folder)
+    taken = next((each for each in (path, *path.parents) if each.as_posix() in contents.files), None)
+    if taken is not None:
+        message = f"its file {quoted(taken.as_posix())} is in the place of another skill"
+        raise UsageError(message, hint="pull one of the two skills alone, to another folder")
+    return path
+
+
+def _write_file(path: Path, content: bytes, *, executable: bool) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    if executable:  # for those who may read the file
+        mode = path.stat().st_mode
+        path.chmod(mode | (mode & 0o444) >> 2)
+
+
+def _move_back(path: Path, to: Path) -> None:
+    """Move a folder back that was moved aside with the folder around it. There is no other copy of it."""
+    if path.exists():
+        to.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(to)
+
+
+def _exchange(staged: Path, folder: Path, old: Path) -> None:
+    """Rename `staged` to `folder`, and an existing `folder` to `old`. After an error, restore `folder`."""
+    if folder.exists():
+        folder.rename(old)
+    try:
+        staged.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise

@@ -1,25 +1,36 @@
 """All discovered skills of a host, and how names resolve to them. A name is not an identity (H9, H10)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from urllib.parse import quote
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote
 
-from skillwire.core.names import SKILL_FILE
+from skillwire.core.names import SKILL_FILE, find_close_matches, parent_paths
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import RequestError
 from skillwire.host.hosted_skill import HostedSkill, Identity, canonical_uri
-from skillwire.library.names import AmbiguousNameError, UnknownNameError, did_you_mean
-from skillwire.protocol.remote import FileClaim
+from skillwire.host.hosted_template import HostedTemplate
+from skillwire.host.servers.records import path_of
+from skillwire.library.names import AmbiguousNameError, UnknownNameError, bare_name_owner, did_you_mean
+from skillwire.library.references import (
+    MAX_REFERENCE,
+    Match,
+    SkillPaths,
+    SplitReference,
+    find_below,
+    find_matches,
+    spellings,
+)
+from skillwire.protocol.claims import FileClaim, SkillClaim
 from skillwire.safe_text import quoted, strip_invisible
 
 _SHOWN = 10
-"""Skills to name in one message."""
+"""Maximum number of skills to name in one message."""
 _SHOWN_URI = 200
 _COMPARED = 2000
-"""Names to compare an unknown name with, for suggestions."""
+"""Maximum number of names to compare an unknown name with, for suggestions."""
 _MAX_CLASHES = 200
-"""Shared names to report one by one."""
+"""Maximum number of shared names to report one by one."""
 _IN_URIS = "!$&'()*+,;=:@/?#~"
 
 
@@ -29,11 +40,41 @@ def _several(message: str) -> Problem:
 
 
 class NoLabelError(RequestError):
-    """A URI without a label. Any server may use that URI (H9)."""
+    """A URI without a label belongs to no skill, or to several. Any server may use any URI (H9)."""
 
     def __init__(self, uri: str, handles: list[str]) -> None:
         fix = f"write {_either(handles)}" if handles else "write `LABEL:URI`"
         super().__init__(f"{quoted(uri)} does not name a server; {fix}")
+
+
+class WrongParameterError(UnknownNameError):
+    """A path almost matches a template. The hint says which parameter is missing or wrong."""
+
+    def __init__(self, name: str, explanation: str) -> None:
+        super().__init__(name, explanation)
+        self.hint = explanation
+
+
+class HostTemplateNameError(UnknownNameError):
+    """A name refers to a template. The name of a skill has a value in place of each parameter."""
+
+    def __init__(self, name: str, template: HostedTemplate) -> None:
+        self.template = template
+        self.explanation = template.explain(template.path) or (
+            f"write {quoted(template.path)} with a value for each parameter: {template.describe_parameters()}"
+        )
+        RequestError.__init__(self, f"{quoted(name)} stands for many skills; {self.explanation}")
+
+
+@dataclass(frozen=True, slots=True)
+class HostReference:
+    """What a name refers to: a skill, or a file or folder of a skill."""
+
+    identity: Identity
+    skill: HostedSkill | None
+    """None for an unlisted skill, which must be fetched from its server (H3)."""
+    path: str = ""
+    """The path of the file or folder. Empty for the skill itself."""
 
 
 class Registry:
@@ -44,20 +85,30 @@ class Registry:
         skills: Iterable[HostedSkill] = (),
         problems: Iterable[Problem] = (),
         labels: Iterable[str] = (),
+        templates: Iterable[HostedTemplate] = (),
     ) -> None:
-        """`labels` are those of all servers and folders, also of those without skills."""
+        """Create a registry. `labels` contains those of all servers and folders, also without skills."""
+        self.templates = tuple(_named_templates(list(templates)))
+        """The templates, in the order of the servers and folders."""
         self._by_identity = {each.identity: each for each in _named(list(skills))}
         self.skills = tuple(self._by_identity.values())
-        """In the order of the servers and folders, and within each in list order."""
+        """The skills, in the order of the servers and folders, and within each in list order."""
         self._given_problems = tuple(problems)
-        self._labels = frozenset(labels) | {each.label for each in self.skills}
+        listed = (*self.skills, *self.templates)
+        self._labels = frozenset(labels) | {each.label for each in listed}
+        self._folded_labels = {label.casefold(): label for label in self._labels}
         self._by_handle = {each.handle: each for each in self.skills}
         self._by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
+        self._by_path: defaultdict[str, list[HostedSkill]] = defaultdict(list)
+        self._by_uri: defaultdict[str, list[HostedSkill]] = defaultdict(list)
         for each in self.skills:
-            for name in {each.name, each.path}:
-                self._by_name[name].append(each)
+            self._by_name[each.name].append(each)
+            self._by_uri[each.uri].append(each)
+            # Also by the displayed path, because people cannot see every character of a path (H27).
+            for path in {_full_path(each), each.path}:
+                self._by_path[path].append(each)
         self.problems = (*self._given_problems, *self._clashes())
-        """The problems of each server or folder, then every name that several skills share (H10)."""
+        """The problems with each server or folder, then a warning for each name that skills share (H10)."""
 
     def __iter__(self) -> Iterator[HostedSkill]:
         return iter(self.skills)
@@ -71,16 +122,8 @@ class Registry:
     def skill(self, identity: Identity) -> HostedSkill:
         return self._by_identity[identity]
 
-    def knows(self, name: str) -> bool:
-        """Whether `resolve` finds exactly one skill."""
-        try:
-            self.resolve(name)
-        except RequestError:
-            return False
-        return True
-
     def file(self, identity: Identity) -> FileClaim | None:
-        """Return the listed file at a label and URI, in any spelling; None if no skill lists it."""
+        """Return the listed file with a label and URI, in any spelling; None if no skill lists it."""
         label, uri = identity
         key = canonical_uri(uri)
         own = (each for each in self.skills if each.label == label)
@@ -88,44 +131,217 @@ class Registry:
         files = (file for skill in inside for file in skill.files or () if canonical_uri(file.uri) == key)
         return next(files, None)
 
+    def packed_owner(self, label: str, file: FileClaim) -> SkillClaim | None:
+        """Return the skill whose archive contains a listed file; None if it is read by its own URI."""
+        own = (each.claim for each in self.skills if each.label == label)
+        return next((each for each in own if each and each.archive and file in (each.files or ())), None)
+
     def having(self, skill: HostedSkill) -> "Registry":
         """Return a registry with this skill added or replaced."""
         known = {**self._by_identity, skill.identity: skill}
-        return Registry(known.values(), self._given_problems, self._labels)
+        return Registry(known.values(), self._given_problems, self._labels, self.templates)
 
-    def resolve(self, name: str) -> HostedSkill:
-        """Return the skill that a name refers to.
+    def resolve(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
+        """Return the listed skill that a name refers to. Raises the errors of `find`.
 
-        `label:name`, `label:path/to/name` and `label:URI` refer to a skill of that server or folder. A bare
-        name or path refers to the only skill that has it. The user's own skills take precedence, so that no
-        server can replace one (H10). Raises `UnknownNameError`, `AmbiguousNameError` or `NoLabelError`.
+        Raises `UnknownNameError` if the name refers to a file or to an unlisted skill.
         """
-        if (found := self._by_handle.get(name)) is not None:
-            return found
-        label, colon, rest = name.partition(":")
+        found = self.find(name, base)
+        if found.skill is None:
+            raise UnknownNameError(name)
+        if found.path:
+            of = f"it is the file {quoted(found.path)} of the skill {found.skill.quoted}"
+            raise UnknownNameError(name, of)
+        return found.skill
+
+    def find(self, name: str, base: HostedSkill | None = None) -> HostReference:
+        """Return the skill or file that a name refers to. Makes no request.
+
+        The name may be a handle, `label:name`, `label:URI`, `label:path`, `label/path`, a path or the end of
+        a path. A bare name, path or URI refers to the only skill that has it. The user's own skills take
+        precedence, so that no server can replace one of them (H10). With `base`, a path or URI may also be
+        relative to that skill, or to its server.
+
+        `label:URI` also refers to an unlisted skill, and `label:path` to a skill of a template. A listed
+        skill takes precedence over a skill of a template (H10). Raises `UnknownNameError`,
+        `AmbiguousNameError` or `NoLabelError`.
+        """
+        if (handled := self._by_handle.get(name)) is not None:
+            return HostReference(handled.identity, handled)
+        label, colon, rest = name[:MAX_REFERENCE].partition(":")
+        if colon and (inside := self._below_handle(name)) is not None:
+            return inside
         if colon and not rest.startswith("//"):
-            return self._one(name, [each for each in self._matches(rest) if each.label == label])
-        if "://" in name:
-            raise NoLabelError(name, [each.handle for each in self._matches(name)])
-        first = name.partition("/")[0] if "/" in name else ""
-        # A path that starts with a label must not resolve to a skill of another server.
-        named_label = first if first in self._labels else ""
-        found_all = [each for each in self._matches(name) if each.local or named_label in {"", each.label}]
-        return self._one(name, [each for each in found_all if each.local] or found_all)
+            found = self._in_label(name, label, rest)
+        elif "://" in name:
+            found = self._by_bare_uri(name, base)
+        else:
+            found = self._by_text(name, base)
+        if found is None:
+            raise self._unknown(name)
+        return found
 
-    def _matches(self, rest: str) -> list[HostedSkill]:
-        if "://" in rest:
-            uris = {rest, f"{rest.rstrip('/')}/{SKILL_FILE}"}
-            return [each for each in self.skills if each.uri in uris]
-        return self._by_name.get(rest, [])
+    def _in_label(self, name: str, label: str, rest: str) -> HostReference | None:
+        """Return what a path or URI refers to on one server or in one folder, or None."""
+        includes = self._of(label)
+        if "://" not in rest:
+            listed = self._one(name, find_matches(self._paths(includes), rest))
+            return listed or self._instance(name, rest, label)
+        if label not in self._labels or len(name) > MAX_REFERENCE or "{" in rest:
+            return None
+        return self._one(name, self._by_address(rest, includes)) or _unlisted(label, rest)
 
-    def _one(self, name: str, found: list[HostedSkill]) -> HostedSkill:
-        if not found:
-            known = [each.handle for each in self.skills[:_COMPARED]]
-            raise UnknownNameError(name, did_you_mean(name, known))
+    def _instance(self, name: str, path: str, label: str) -> HostReference | None:
+        """Return the skill that a template of a server or folder has at this path, or None."""
+        own = [each for each in self.templates if each.label == label]
+        found = dict.fromkeys(
+            uri for split in spellings(path) for each in own if (uri := each.instance(split.path)) is not None
+        )
         if len(found) > 1:
-            raise AmbiguousNameError(name, [each.handle for each in found[:_SHOWN]])
-        return found[0]
+            raise AmbiguousNameError(name, [f"{label}:{uri}" for uri in found])
+        return next((self._known_or_unlisted(label, uri) for uri in found), None)
+
+    def _known_or_unlisted(self, label: str, uri: str) -> HostReference:
+        return HostReference((label, uri), self.get((label, uri)))
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        """Return the error for a name that refers to nothing, with a suggestion if there is one."""
+        text = name[:MAX_REFERENCE]
+        for each in self.templates:
+            if text in {each.handle, each.path, each.uri, f"{each.label}:{each.uri}"}:
+                return HostTemplateNameError(name, each)
+        for each in self.templates:
+            below = (
+                rest for label, _, rest in (text.partition(":"), text.partition("/")) if label == each.label
+            )
+            for path in (*below, *([text] if each.local else [])):
+                if explained := each.explain(path.partition("://")[2] or path):
+                    return WrongParameterError(name, explained)
+        every = (*self.skills[:_COMPARED], *self.templates)
+        handles = {each.handle.removeprefix(f"{each.label}:"): each.handle for each in every}
+        if hint := did_you_mean(name, handles.values()):
+            return UnknownNameError(name, hint)
+        # The label of a server can be much longer than a name with a typo.
+        similar = find_close_matches(name, handles, 1)
+        return UnknownNameError(name, f"did you mean {quoted(handles[similar[0]])}?" if similar else "")
+
+    def find_beside(self, path: str, base: HostedSkill) -> HostReference | None:
+        """Return what a path or URI in a skill's text refers to on that skill's server, or None.
+
+        It may be a file of the skill itself, or another skill of the same server (H19, H22). Raises
+        `AmbiguousNameError`.
+        """
+        paths = self._paths(self._of(base.label))
+        if "://" in path:
+            return self._one(path, self._by_address(path, self._of(base.label)))
+        return self._one(path, find_below(paths, path, base) or find_matches(paths, path))
+
+    def _below_handle(self, name: str) -> HostReference | None:
+        """Return the file for a skill's handle with a label, followed by `/` and the file's path, or None."""
+        end = len(name) if len(name) <= MAX_REFERENCE else 0
+        while (end := name.rfind("/", 0, end)) > 0:
+            if (skill := self._by_handle.get(name[:end])) is not None and ":" in skill.handle:
+                path = name[end + 1 :]
+                is_document = path.lower() == SKILL_FILE.lower()
+                if is_document or path in _inside(skill):
+                    return HostReference(skill.identity, skill, "" if is_document else path)
+        return None
+
+    def _by_bare_uri(self, uri: str, base: HostedSkill | None) -> HostReference:
+        """Return the only skill or file with this URI. Raises `NoLabelError` if none or several have it (H9).
+
+        With `base`, if several have it, only the user's own skills and those on the server of `base` count.
+        If none has it, a template of that server may match.
+        """
+        found = self._by_address(uri, lambda _: True)
+        if len(found) > 1 and base is not None:
+            found = [each for each in found if _skill(each).local or _skill(each).label == base.label]
+        if not found and base is not None and (unlisted := self._instance_at(uri, base.label)) is not None:
+            return unlisted
+        if len(found) != 1:
+            beside = [] if found or base is None else [f"{base.label}:{uri}"]
+            raise NoLabelError(uri, [self._shown(each) for each in found] or beside)
+        return _reference(found[0])
+
+    def _instance_at(self, uri: str, label: str) -> HostReference | None:
+        """Return the skill at a URI that matches a template of this server exactly, or None."""
+        main = _document_uri(uri)
+        claims = (each.claim for each in self.templates if each.label == label and each.claim is not None)
+        return next((_unlisted(label, main) for each in claims if each.match(main) is not None), None)
+
+    def _by_address(self, uri: str, includes: Callable[[HostedSkill], bool]) -> list[Match[HostedSkill]]:
+        """Return the skills, files and folders with this URI. A file belongs to the innermost skill."""
+        main = _document_uri(uri)
+        if found := [each for each in self._by_uri.get(main, ()) if includes(each)]:
+            return [Match(each, _full_path(each)) for each in found]
+        matches: dict[str, Match[HostedSkill]] = {}
+        folder = uri.rstrip("/")
+        while folder := folder.rpartition("/")[0]:
+            for each in self._by_uri.get(f"{folder}/{SKILL_FILE}", ()):
+                inside = unquote(uri.rstrip("/").removeprefix(f"{folder}/"))
+                if includes(each) and each.label not in matches and inside in _inside(each):
+                    matches[each.label] = Match(each, _full_path(each), inside)
+        return list(matches.values())
+
+    def _by_text(self, name: str, base: HostedSkill | None) -> HostReference | None:
+        is_path = "/" in name or "\\" in name
+        base = base if is_path else None  # a bare name means the same, whatever skill is loaded
+        beside = [] if base is None else self._beside(name, base)
+        if own := beside if base is not None and base.local else find_matches(self._paths(_is_own), name):
+            return self._one(name, own)
+        if own := self._own_instance(name):
+            return own
+        for split in spellings(name):
+            # A path that starts with a label must not resolve to a skill of another server (H9).
+            if (label := self._named_label(split)) is not None:
+                document = [SKILL_FILE] if split.is_document else []
+                rest = "/".join([*split.segments[1:], *document])
+                whole = self._one(name, find_matches(self._paths(self._of(label)), name))
+                return whole or self._in_label(name, label, rest)
+        listed = self._one(name, beside or find_matches(self._paths(lambda _: True), name))
+        return listed or (None if base is None else self._instance(name, name, base.label))
+
+    def _beside(self, path: str, base: HostedSkill) -> list[Match[HostedSkill]]:
+        """Return the matches for a path in a skill's text: below that skill, or else on its server.
+
+        For one of the user's own skills, all of the user's own skills count instead of one server's.
+        """
+        paths = self._paths(self._of(base.label))
+        if base.local:
+            return _skills_first(paths, find_below(paths, path, base)) or find_matches(
+                self._paths(_is_own), path
+            )
+        return _skills_first(paths, find_below(paths, path, base)) or find_matches(paths, path)
+
+    def _own_instance(self, name: str) -> HostReference | None:
+        """Return the skill that one of the user's own templates has at this path, or None."""
+        labels = dict.fromkeys(each.label for each in self.templates if each.local)
+        found = [own for label in labels if (own := self._instance(name, name, label)) is not None]
+        if len(found) > 1:
+            raise AmbiguousNameError(
+                name, [f"{label}:{uri}" for label, uri in (each.identity for each in found)]
+            )
+        return found[0] if found else None
+
+    def _named_label(self, split: SplitReference) -> str | None:
+        """Return the label that a path of several segments starts with, ignoring case, or None."""
+        several = len(split.segments) > 1
+        return self._folded_labels.get(split.segments[0].casefold()) if several else None
+
+    def _of(self, label: str) -> Callable[[HostedSkill], bool]:
+        return lambda each: each.label == label
+
+    def _paths(self, includes: Callable[[HostedSkill], bool]) -> "_Paths":
+        return _Paths(self._by_name, self._by_path, includes)
+
+    def _one(self, name: str, found: Sequence[Match[HostedSkill]]) -> HostReference | None:
+        if len(found) > 1:
+            raise AmbiguousNameError(name, [self._shown(each) for each in found])
+        return _reference(found[0]) if found else None
+
+    def _shown(self, found: Match[HostedSkill]) -> str:
+        """Return a name for one of several matches."""
+        return f"{_skill(found).handle}/{found.file}" if found.file else _skill(found).handle
 
     def _clashes(self) -> Iterator[Problem]:
         """Yield a warning for each name that several skills share: one may imitate another (H10)."""
@@ -137,7 +353,10 @@ class Registry:
             sharing = ", ".join(f"{each.quoted} ({each.origin})" for each in found[:_SHOWN])
             more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
             own = [each for each in found if each.local]
-            means = f"{quoted(name)} alone means your own" if len(own) == 1 else "the name alone is ambiguous"
+            means = "the name alone is ambiguous"
+            if (owner := next((each for each in own if each.handle == name), None)) is not None:
+                which = "your own" if len(own) == 1 else f"that of the {owner.origin}"
+                means = f"{quoted(name)} alone means {which}"
             yield _several(f"{len(found)} skills share the name {quoted(name)}: {sharing}{more}; {means}")
         if (rest := len(shared) - _MAX_CLASHES) > 0:
             yield _several(f"{rest:,} more names are shared by several skills")
@@ -145,7 +364,11 @@ class Registry:
 
 def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
     """Return the skills with handles: the shortest unique name, with the label for a server's skill (H10)."""
-    own = Counter(each.name for each in skills if each.local)
+    own = defaultdict[str, list[HostedSkill]](list)
+    for each in skills:
+        if each.local:
+            own[each.name].append(each)
+    owners = {name: bare_name_owner([each.record for each in sharing]) for name, sharing in own.items()}
     spellings: tuple[Callable[[HostedSkill], str], ...] = (
         lambda each: each.name,
         lambda each: each.path if "/" in each.path else strip_invisible(each.root, _SHOWN_URI),
@@ -159,10 +382,100 @@ def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
         handles |= {each.identity: ":".join(name) for each, name in named if count[name] == 1}
         left = [each for each, name in named if count[name] > 1]
     for each in skills:
-        if each.local and own[each.name] == 1:
+        if each.local and owners[each.name] is each.record:
             handles[each.identity] = each.name
     return [replace(each, handle=handles[each.identity]) for each in skills if each.identity in handles]
 
 
 def _either(handles: list[str]) -> str:
     return " or ".join(quoted(each) for each in handles[:_SHOWN])
+
+
+class _Paths(SkillPaths[HostedSkill]):
+    """The skills of some servers and folders, by path and by name. Other skills are ignored."""
+
+    def __init__(
+        self,
+        by_name: Mapping[str, list[HostedSkill]],
+        by_path: Mapping[str, list[HostedSkill]],
+        includes: Callable[[HostedSkill], bool],
+    ) -> None:
+        self._by_name, self._by_path, self._includes = by_name, by_path, includes
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        return ()
+
+    def at(self, path: str) -> Sequence[HostedSkill]:
+        return [each for each in self._by_path.get(path, ()) if self._includes(each)]
+
+    def named(self, name: str) -> Sequence[HostedSkill]:
+        return [each for each in self._by_name.get(name, ()) if self._includes(each)]
+
+    def called(self, name: str) -> Sequence[HostedSkill]:
+        sharing = self.named(name)
+        return [each for each in sharing if each.handle == name] or sharing
+
+    def path_of(self, skill: HostedSkill) -> str:
+        return _full_path(skill)
+
+    def has_file(self, skill: HostedSkill, path: str) -> bool:
+        return path in _inside(skill)
+
+    def has_instance(self, path: str) -> bool:  # noqa: ARG002 - there are no patterns
+        return False
+
+
+def _is_own(skill: HostedSkill) -> bool:
+    return skill.local
+
+
+def _skill(found: Match[HostedSkill]) -> HostedSkill:
+    assert found.skill is not None, "a registry has no instances of patterns"
+    return found.skill
+
+
+def _reference(found: Match[HostedSkill]) -> HostReference:
+    return HostReference(_skill(found).identity, found.skill, found.file)
+
+
+def _unlisted(label: str, uri: str) -> HostReference:
+    return HostReference((label, uri if uri.endswith(f"/{SKILL_FILE}") else _document_uri(uri)), None)
+
+
+def _full_path(skill: HostedSkill) -> str:
+    """Return the decoded path of a skill within its server or folder, whatever the scheme of its URI."""
+    return "/".join(path_of(skill.uri))
+
+
+def _document_uri(uri: str) -> str:
+    """Return the URI of the `SKILL.md` for the URI of a skill's folder or of its `SKILL.md`."""
+    folder = uri.rstrip("/")
+    if folder.lower().endswith(f"/{SKILL_FILE.lower()}"):
+        folder = folder[: -len(SKILL_FILE) - 1]
+    return f"{folder}/{SKILL_FILE}"
+
+
+def _inside(skill: HostedSkill) -> set[str]:
+    """Return the decoded paths of all listed files of a skill, and of their folders."""
+    if skill.files is None:
+        return {SKILL_FILE}
+    files = {unquote(file.uri.removeprefix(f"{skill.root}/")) for file in skill.files}
+    return files | {folder for file in files for folder in parent_paths(file)}
+
+
+def _skills_first(paths: _Paths, found: list[Match[HostedSkill]]) -> list[Match[HostedSkill]]:
+    """Return the matches. The `SKILL.md` of a nested listed skill is replaced with that skill (H18)."""
+    for each in found:
+        folder, _, last = each.file.rpartition("/")
+        if last == SKILL_FILE and folder and (inner := paths.at(f"{each.path}/{folder}")):
+            return [Match(skill, paths.path_of(skill)) for skill in inner]
+    return found
+
+
+def _named_templates(templates: list[HostedTemplate]) -> Iterator[HostedTemplate]:
+    """Yield the templates with handles: the label and the path, or the label and the URI."""
+    count = Counter((each.label, each.path) for each in templates)
+    for each in templates:
+        is_unique = count[each.label, each.path] == 1 and each.path.isprintable()
+        yield replace(each, handle=f"{each.label}:{each.path if is_unique else each.spelling}")

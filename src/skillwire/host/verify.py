@@ -17,9 +17,7 @@ from skillwire.core.problem import Problem, Rule
 from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import Listing, SkillsClient, refusal
 from skillwire.host.dialects.drafts import DraftsClient
-from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
-from skillwire.protocol.remote import (
+from skillwire.protocol.claims import (
     DeliveryClaim,
     Dialect,
     FileClaim,
@@ -28,12 +26,14 @@ from skillwire.protocol.remote import (
     is_object,
     is_uri_text,
 )
+from skillwire.protocol.findings import Findings, server_problem
+from skillwire.protocol.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
 from skillwire.protocol.verify import file_faults, frontmatter_faults
 
 _INCOMPLETE = frozenset(
     {Rule.LIST_ENDLESS, Rule.READ_FAILED, Rule.READ_BUDGET, Rule.ENTRY_LIMITS, Rule.TIMEOUT}
 )
-"""Findings that only say that something could not be verified."""
+"""Rules of findings which only state that something could not be verified."""
 
 
 class Outcome(IntEnum):
@@ -59,19 +59,19 @@ class SkillReport:
     good: bool = True
     """Whether everything matches the list. Findings that only affect `conforms` do not count."""
     conforms: bool = True
-    """Whether strict clients accept a list that contains it."""
+    """Whether strict clients accept a list that contains the skill."""
 
 
 @dataclass(slots=True)
 class Report:
-    """The result for a server. It is filled step by step, and usable at any moment."""
+    """The result for a server. It is filled step by step, and can be used at any time."""
 
     skills: list[SkillReport] = field(default_factory=list[SkillReport])
     found: Findings = field(default_factory=Findings)
     dialect: Dialect | None = None
 
     def note(self, *found: Problem, skill: SkillReport | None = None) -> None:
-        """Add findings, of one skill or of the server."""
+        """Add findings about one skill or about the server."""
         for finding in found:
             count = len(self.found.kept)
             self.found.add(finding)
@@ -83,7 +83,7 @@ class Report:
                 skill.findings += self.found.kept[count:]
 
     def take(self, found: Findings) -> None:
-        """Add the findings of a list, and the number of those that it dropped."""
+        """Add collected findings, including the number of findings that were not stored."""
         self.note(*found.kept)
         self.found.more += found.more
         self.found.rules |= found.rules
@@ -94,7 +94,7 @@ class Report:
         return len(self.found.kept) + self.found.more
 
     def all_findings(self) -> list[Problem]:
-        """Return the findings. If there were more than the limit, the last one tells how many more."""
+        """Return the findings. If there are more than the limit, the last finding tells how many more."""
         more = f"and {self.found.more:,} more"
         return [*self.found.kept, *([server_problem("findings", Rule.MORE, more)] if self.found.more else [])]
 
@@ -120,11 +120,11 @@ async def verify_server(
 
     Files are read concurrently, within limits. Findings are in list order.
 
-    With `drafts`, entries of earlier drafts are accepted, and reported as a finding. `report` is filled as
-    findings arrive, so it is usable after a cancellation.
+    With `drafts`, entries in the form of earlier drafts are accepted and reported as a finding. `report` is
+    filled as findings arrive, so it can be used after a cancellation.
     """
     report = report or Report()
-    if client.declared is None:  # its methods must not be called (H1)
+    if client.declared is None:  # the extension's methods must not be called (H1)
         message = f"the server does not declare the extension `{EXTENSION}`"
         report.note(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, message))
         if not drafts:
@@ -165,10 +165,10 @@ async def _verify_all(
 
 
 async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[SkillClaim]:
-    """Return skills that are among the resources, but not in the list of skills.
+    """Return skills that are listed as resources, but not in the list of skills.
 
-    A server may serve more than it lists (S11, S13). Only an answer of `skills/get` shows that a resource is
-    a skill (H4).
+    A server may serve more skills than it lists (S11, S13). A resource is a skill only if `skills/get`
+    returns it (H4).
     """
     skills = list[SkillClaim]()
 
@@ -192,7 +192,7 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
 
 
 async def _documents(client: SkillsClient, report: Report) -> list[str]:
-    """Return the URI of each resource that may be a `SKILL.md`. Report why some may be missing."""
+    """Return the URI of each resource that may be a `SKILL.md`. If some may be missing, report why."""
     listing, uris = Listing(), dict[str, None]()
     try:
         async for resource in client.resources(listing):
@@ -213,7 +213,7 @@ class _ReadResult:
     """The result of reading one file."""
 
     content: bytes = b""
-    """Only for a `SKILL.md` that matches. Other contents would take memory until their turn."""
+    """The content, only of a `SKILL.md` that matches. Other contents are dropped to save memory."""
     good: bool = False
     """Whether the content matches the list."""
     size: int = 0
@@ -221,7 +221,7 @@ class _ReadResult:
 
 
 class _SkillVerifier:
-    """The verification of one skill. Its findings go into the report when it is its turn."""
+    """Verifies one skill. Findings are added to the report later, in list order."""
 
     def __init__(
         self,
@@ -233,7 +233,11 @@ class _SkillVerifier:
         *,
         listed: bool,
     ) -> None:
-        """`request_slots` limits concurrent requests; `unsized_slots` those for files of unknown size."""
+        """Prepare a verification.
+
+        `request_slots` limits all concurrent requests; `unsized_slots` limits requests for files of unknown
+        size.
+        """
         self._client, self._skill, self._report = client, skill, report
         self._request_slots, self._unsized_slots, self._listed = request_slots, unsized_slots, listed
         dynamic = skill.files is None and not skill.deliveries
@@ -246,10 +250,10 @@ class _SkillVerifier:
         if self._skill.dialect.has_methods and self._listed:
             await self._get()
         if self._skill.files is None and (self._skill.document or not self._skill.archives):
-            self._take_document(await self._read(self._skill.uri))
+            self._record_document(await self._read(self._skill.uri))
         for archive in self._skill.archives:
             await self._unpack(archive)
-        await process_in_order(self._skill.files or (), self._read_file, self._take_file)
+        await process_in_order(self._skill.files or (), self._read_file, self._record_file)
         self._done = True
         return self
 
@@ -289,7 +293,7 @@ class _SkillVerifier:
         assert isinstance(self._client, DraftsClient)
         try:
             async with self._unsized_slots, self._request_slots:
-                files = await self._client.unpack(self._skill, archive)
+                files = (await self._client.unpack(self._skill, archive)).files
         except VerificationError as error:
             self._findings.append(error.problems[0])
         except MCPError as error:
@@ -301,19 +305,20 @@ class _SkillVerifier:
     async def _read_file(self, file: FileClaim) -> tuple[FileClaim, _ReadResult]:
         return file, await self._read(file.uri, file)
 
-    def _take_file(self, result: tuple[FileClaim, _ReadResult]) -> None:
+    def _record_file(self, result: tuple[FileClaim, _ReadResult]) -> None:
+        """Add the result of reading a listed file. For `SKILL.md`, also check the frontmatter."""
         file, read = result
         if file.uri == self._skill.uri:
-            self._take_document(read)
+            self._record_document(read)
         else:
-            self._take(read)
+            self._record(read)
 
-    def _take_document(self, read: _ReadResult) -> None:
-        self._take(read)
+    def _record_document(self, read: _ReadResult) -> None:
+        self._record(read)
         if read.good:
             self._findings += frontmatter_faults(self._skill, read.content)
 
-    def _take(self, read: _ReadResult) -> None:
+    def _record(self, read: _ReadResult) -> None:
         self._own.size += read.size
         self._own.files += read.good
         self._findings += read.findings

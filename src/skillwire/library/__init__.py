@@ -1,4 +1,4 @@
-"""What is served: the immutable catalogue, and the library that replaces it when something changes."""
+"""The skills that are served: an immutable catalog, and the library that replaces it after a change."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The immutable catalogue: all skills at one moment, and what each URI refers to."""
+"""The immutable catalog: all skills at one moment. It resolves URIs to skills, files and folders."""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,6 +9,7 @@ from skillwire.core.names import SCHEME, SKILL_FILE, root_uri
 from skillwire.core.problem import Problem
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord, Trust
 from skillwire.core.template import SkillTemplate, TemplateIndex
+from skillwire.core.template_mismatch import explain_mismatch
 from skillwire.errors import NotServedError
 from skillwire.library.visibility import VisibilityPolicy, withheld_report
 
@@ -19,7 +20,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """A file and its skill. With nested skills, it is the innermost one that has the file (S16)."""
+    """A file and its skill. If several nested skills contain the file, this is the innermost skill (S16)."""
 
     entry: SkillRecord
     file: SkillFile | LiveFile
@@ -67,7 +68,7 @@ class Files(Mapping[str, ServedFile]):
     __slots__ = ("_above", "_entries")
 
     def __init__(self, entries: Entries, above: Container[str]) -> None:
-        """`above` contains the URIs of all folders above skills."""
+        """Look up files in `entries`. `above` contains the URIs of all folders above skills."""
         self._entries = entries
         self._above = above
 
@@ -91,7 +92,10 @@ class Folders(Mapping[str, tuple[str, ...]]):
     __slots__ = ("_above", "_entries")
 
     def __init__(self, entries: Entries, above: Mapping[str, tuple[str, ...]]) -> None:
-        """`above` maps each folder above skills to those of its children that lead to a skill."""
+        """Look up folders in `entries`.
+
+        `above` maps each folder above skills to its children that lead to a skill.
+        """
         self._entries = entries
         self._above = above
 
@@ -120,26 +124,32 @@ class Folders(Mapping[str, tuple[str, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All skills at one moment. A URI is looked up, never joined to a path."""
+    """All skills at one moment.
+
+    Requested URIs are only looked up here. They are never used to build a file system path.
+    """
 
     entries: Mapping[str, SkillRecord]
     """Skills by the URI of their `SKILL.md`, in listing order."""
     above: Mapping[str, tuple[str, ...]]
-    """Each folder above skills, by URI, with the sorted URIs of those children that lead to a skill."""
+    """The folders above skills, by URI, each with the sorted URIs of its children that lead to a skill."""
     listing: tuple[str, ...]
-    """The URIs of all skills that the extension lists, in that order."""
+    """The URIs of all skills that the extension lists, in listing order."""
     positions: Mapping[str, int]
     """The index of each skill in `listing`."""
     problems: tuple[Problem, ...]
     """The problems of all sources."""
     shared_names: Mapping[str, Problem]
-    """The problem of each skill that shares its name with another, by URI (S17)."""
+    """The problem of each skill that is called by its path because it shares its name, by URI (S17).
+
+    If the bare name belongs to one skill, all other skills with this name share one problem.
+    """
     nonconforming: Mapping[str, Problem] = field(default_factory=dict[str, Problem])
-    """The problem of each skill that makes strict clients refuse a whole list, by URI."""
+    """The problem of each skill that makes strict clients refuse the whole list, by URI."""
     templates: tuple[SkillTemplate, ...] = ()
     """Templates of skills that are not listed. Listed skills take precedence."""
     has_several_sources: bool = False
-    """Whether there are several sources. Paths in problems then begin with the label of the source."""
+    """Whether there are several sources. If so, paths in problems begin with the source's label."""
     has_path_conflicts: bool = False
     """Whether a skill was moved or left out because its path was taken."""
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
@@ -155,18 +165,33 @@ class Catalog:
 
     @property
     def files(self) -> Mapping[str, ServedFile]:
+        """Every file of every skill, by its URI."""
         return Files(self.entries, self.above)
 
     @property
-    def directories(self) -> Mapping[str, tuple[str, ...]]:
-        """The URIs of each folder's direct children, sorted (S15)."""
+    def children_by_folder(self) -> Mapping[str, tuple[str, ...]]:
+        """Every folder by its URI, with the sorted URIs of its direct children (S15)."""
         return Folders(self.entries, self.above)
 
     def skill(self, uri: str) -> SkillRecord:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
         if (entry := self.entries.get(uri) or self._find_templated(uri)) is None or not entry.listed:
-            raise NotServedError(uri, "skill")
+            raise NotServedError(uri, "skill", self.explain_mismatch(uri))
         return entry
+
+    def instance(self, uri: str) -> SkillRecord | None:
+        """Return the skill that a template describes, whose `SKILL.md` has this URI, or None."""
+        return None if uri in self.entries else self._find_templated(uri)
+
+    def template_of(self, uri: str) -> SkillTemplate | None:
+        """Return the template for the `SKILL.md` at this URI; None if none matches or the skill is listed."""
+        found = None if uri in self.entries else self._patterns.find(uri)
+        return None if found is None else found[0]
+
+    def explain_mismatch(self, reference: str) -> str:
+        """Return which template parameter is missing or wrong in a path or URI; empty if none is."""
+        shown = (each for each in self.templates if not each.is_withheld)
+        return next((found for each in shown if (found := explain_mismatch(each, reference))), "")
 
     def file(self, uri: str) -> ServedFile:
         """Return the file with this URI. Raises `NotServedError`."""
@@ -174,51 +199,51 @@ class Catalog:
             return served
         if (entry := self._find_templated(uri)) is not None:
             return ServedFile(entry, entry.files[0])
-        is_directory = uri in self.directories
+        is_directory = uri in self.children_by_folder
         hint = "it is a directory: list it with `resources/directory/read`" if is_directory else ""
-        raise NotServedError(uri, "file", hint)
+        raise NotServedError(uri, "file", hint or self.explain_mismatch(uri))
 
     def serves(self, uri: str) -> bool:
         """Return whether `uri` is the URI of a served file or folder."""
-        return uri in self.files or uri in self.directories or self._find_templated(uri) is not None
+        return uri in self.files or uri in self.children_by_folder or self._find_templated(uri) is not None
 
     def children(self, uri: str) -> tuple[str, ...]:
         """Return the URIs of the direct children of a directory. Raises `NotServedError`."""
-        if (children := self.directories.get(uri)) is None:
+        if (children := self.children_by_folder.get(uri)) is None:
             raise NotServedError(uri, "directory", "it is a file" if uri in self.files else "")
         return children
 
     def _find_templated(self, uri: str) -> SkillRecord | None:
         """Return the skill at `uri` from a template, or None."""
-        entry = self._patterns.entry(uri)
-        return None if entry is None or self._inside_another(entry) else entry
+        found = self._patterns.find(uri)
+        return None if found is None or self._inside_another(found[1]) else found[1]
 
     def _inside_another(self, entry: SkillRecord) -> bool:
-        """Return whether the skill is in the folder of one whose complete list of files lacks it (S8)."""
+        """Return whether another skill's folder contains this skill but its list of files does not (S8)."""
         root = root_uri(unquote(part) for part in entry.path.split("/"))
         return any(not outer.dynamic for outer in enclosing_skills(self.entries, self.above, root))
 
     def problems_of(self, entry: SkillRecord) -> tuple[Problem, ...]:
-        """Return the problems of a skill that is served."""
+        """Return the problems with a served skill."""
         shared = self.shared_names.get(entry.uri)
         own = (self.shown(problem, entry.origin.source) for problem in entry.problems)
         refused = self.nonconforming.get(entry.uri)
         return (*own, *(each for each in (shared, refused) if each is not None))
 
     def withheld_report(self, entry: SkillRecord) -> dict[str, str | int | None]:
-        """Return a withheld skill in the form of a problem."""
+        """Return a report about a withheld skill, with the keys of a problem."""
         origin = entry.origin
         return withheld_report(
             entry, f"{origin.source}/{origin.path}" if self.has_several_sources else origin.path
         )
 
     def shown(self, problem: Problem, label: str) -> Problem:
-        """Return a problem of the source `label`, with the label in its path if there are several sources."""
+        """Return a problem in the source `label`. If there are several sources, add the label to its path."""
         return replace(problem, path=f"{label}/{problem.path}") if self.has_several_sources else problem
 
 
 class CatalogMemo(Generic[Value]):
-    """Memo of the value computed from the last catalogue."""
+    """Caches a value that is computed from the current catalog."""
 
     def __init__(self, make: Callable[[Catalog], Value]) -> None:
         self._make = make

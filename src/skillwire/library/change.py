@@ -1,4 +1,4 @@
-"""The difference between two catalogues. Features decide from it which notifications to send."""
+"""The difference between two catalogs. Features use it to decide which notifications to send."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from skillwire.library.catalog import Catalog
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One skill before and after a change. None if it does not exist then."""
+    """One skill before and after a change. The value is None if the skill does not exist at that time."""
 
     before: SkillRecord | None
     after: SkillRecord | None
@@ -22,17 +22,17 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The catalogues before and after a change, and the skills that differ."""
+    """The catalogs before and after a change, and the skills that differ."""
 
     before: Catalog
     after: Catalog
     edits: tuple[Edit, ...]
     uris: frozenset[str]
-    """Every file that was added, removed or changed, and every directory above one."""
+    """Every file that was added, removed or changed, and every directory above such a file."""
 
     @classmethod
     def between(cls, before: Catalog, after: Catalog) -> "Change":
-        """Compare two catalogues. Objects that are in both cost almost nothing."""
+        """Compare two catalogs. Comparing objects that are in both catalogs costs almost nothing."""
         old, new = before.entries, after.entries
         gone = (Edit(entry, None) for uri, entry in old.items() if uri not in new)
         others = (Edit(old.get(uri), entry) for uri, entry in new.items() if old.get(uri) is not entry)
@@ -65,11 +65,6 @@ class Change:
     def has_added_or_removed_skills(self) -> bool:
         return any(edit.before is None or edit.after is None for edit in self.edits)
 
-    @property
-    def has_name_changes(self) -> bool:
-        """Whether the name to use for some skill changed, because a name became shared or unique."""
-        return self.before.shared_names.keys() != self.after.shared_names.keys()
-
 
 def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:
     for edit in edits:
@@ -83,7 +78,7 @@ def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:
 
 
 def _client_view(file: SkillFile | LiveFile | None) -> object:
-    """Return the properties of a file that clients see. They do not see whether it is executable."""
+    """Return the properties of a file that clients see. Clients do not see whether it is executable."""
     return (file.mime_type, file.digest, file.size) if isinstance(file, SkillFile) else file
 
 

@@ -1,8 +1,8 @@
-"""Build one catalogue from the scans of all sources, or update the last one after a change."""
+"""Build one catalog from the scans of all sources, or update the last catalog after a change."""
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -11,8 +11,12 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.library.catalog import Catalog, enclosing_skills, entry_in
+from skillwire.library.names import bare_name_owner, full_name
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Scan
+
+_SHOWN_NAMES = 10
+"""Maximum number of skills with the same name that a problem lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +28,10 @@ class LabelledScan:
 
 
 def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
-    """Return the catalogue of all scans. If two skills have the same path, the earlier source keeps it.
+    """Build a catalog from all scans.
 
-    The other skill is published below the label of its source if `movable`, else it is left out.
+    If two skills have the same path, the skill from the earlier source keeps it. The other skill is published
+    below its source's label, or left out with `movable=False`.
     """
     namespace = Namespace()
     taken: list[Problem] = []
@@ -47,7 +52,7 @@ def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
         above=namespace.above(),
         listing=(listing := listed(entries.values())),
         positions={uri: position for position, uri in enumerate(listing)},
-        problems=(*collect_problems(scans), *taken, *shared.values(), *refused.values()),
+        problems=(*collect_problems(scans), *taken, *_each_once(shared), *refused.values()),
         shared_names=shared,
         nonconforming=refused,
         templates=merge_templates(scans),
@@ -67,7 +72,7 @@ def merge_templates(scans: Sequence[LabelledScan]) -> tuple[SkillTemplate, ...]:
 
 
 def collect_problems(scans: Sequence[LabelledScan]) -> Iterator[Problem]:
-    """Yield the problems of the sources, with the label in the path if there are several sources."""
+    """Yield the problems of the sources. If there are several sources, add the label to each path."""
     for labelled in scans:
         own = (problem for entry in labelled.scan.entries for problem in entry.problems)
         for problem in chain(labelled.scan.problems, own):
@@ -83,23 +88,23 @@ def _shown_path(label: str, path: str, scans: Sequence[LabelledScan]) -> str:
 
 
 class Namespace:
-    """The URIs that are assigned so far."""
+    """The URIs that have been assigned so far."""
 
     def __init__(self) -> None:
         self.entries: dict[str, SkillRecord] = {}
         self._above: defaultdict[str, set[str]] = defaultdict(set)
         self._files: dict[str, dict[str, SkillFile | LiveFile]] = {}
-        """Cache of the files of skills that may contain others, by the URI of the skill and of the file."""
+        """Cached files of skills that may contain other skills, by skill URI and file URI."""
 
     def claim(self, entry: SkillRecord) -> SkillRecord | None:
-        """Assign its URIs to `entry`. If a skill conflicts, return that one and change nothing."""
+        """Assign the URIs of `entry`. If another skill conflicts, return that skill and change nothing."""
         if (other := self._in_the_way(entry)) is not None:
             return other
         self.entries[entry.uri] = entry
         child = entry.root
         for folder in parents(child):
             children = self._above[folder]
-            if child in children:  # then the folders above are registered, too
+            if child in children:  # the folders above it are already registered
                 break
             children.add(child)
             child = folder
@@ -110,9 +115,10 @@ class Namespace:
         return {uri: tuple(sorted(children)) for uri, children in self._above.items()}
 
     def _in_the_way(self, entry: SkillRecord) -> SkillRecord | None:
+        """Return a skill that conflicts with `entry`, or None."""
         if entry.uri in self.entries:
             return self.entries[entry.uri]
-        # Only a skill around this one, or inside it, can have a file with the same URI.
+        # Only a skill that contains this skill or is inside it can have a file with the same URI.
         for outer in enclosing_skills(self.entries, self._above, entry.root):
             if self._contradict(outer, entry):
                 return outer
@@ -130,8 +136,8 @@ class Namespace:
     def _contradict(self, outer: SkillRecord, inner: SkillRecord) -> bool:
         """Return whether an outer skill does not allow a skill inside its folder.
 
-        The file list of a skill is complete (S8): it must contain all files in its folder, with the same
-        bytes. A dynamic skill has no such list (S9), so nothing can be missing from it.
+        The file list of a skill is complete (S8). It must contain all files in the skill's folder, with the
+        same bytes. A dynamic skill has no file list (S9), so nothing can be missing from it.
         """
         known = self._files.setdefault(outer.uri, {})
         if not known:
@@ -160,23 +166,31 @@ def _uri_taken(entry: SkillRecord, taken: SkillRecord, scans: Sequence[LabelledS
 
 
 def shared_names(entries: Iterable[SkillRecord], scans: Sequence[LabelledScan]) -> dict[str, Problem]:
-    """Return the problem of each skill that shares its name with another, by URI (S17)."""
+    """Return the problem of each skill that is not called by its bare name, by URI (S17).
+
+    If the bare name belongs to one skill, all other skills with this name share one problem. Otherwise, no
+    skill is called by the bare name, and each of them has its own problem.
+    """
     by_name: defaultdict[str, list[SkillRecord]] = defaultdict(list)
     for entry in entries:
         by_name[entry.name].append(entry)
     shared: dict[str, Problem] = {}
-    for name, sharing in by_name.items():
+    for sharing in by_name.values():
         if len(sharing) > 1:
-            # Thousands of skills may share a name: the texts for the first and for all others are made once.
-            first, *others = sharing
-            problems = [_name_shared(name, other, len(sharing), scans) for other in (others[0], first)]
-            shared[first.uri] = replace(problems[0], path=_place(first, scans))
-            shared |= {each.uri: replace(problems[1], path=_place(each, scans)) for each in others}
+            owner = bare_name_owner(sharing)
+            called = [entry for entry in sharing if entry is not owner]
+            together = None if owner is None else _name_shared(called[0], called, owner, scans)
+            shared |= {each.uri: together or _name_shared(each, called, None, scans) for each in called}
     return shared
 
 
+def _each_once(shared: Mapping[str, Problem]) -> Iterable[Problem]:
+    """Return the problems of shared names, each once."""
+    return {id(problem): problem for problem in shared.values()}.values()
+
+
 def nonconforming(entries: Iterable[SkillRecord], scans: Sequence[LabelledScan]) -> dict[str, Problem]:
-    """Return the problem of each skill that makes strict clients refuse a whole list, by URI."""
+    """Return the problem of each skill that makes strict clients refuse the whole list, by URI."""
     return {entry.uri: _not_listed(entry, scans) for entry in entries if entry.nonconformities}
 
 
@@ -195,13 +209,27 @@ def _not_listed(entry: SkillRecord, scans: Sequence[LabelledScan]) -> Problem:
     )
 
 
-def _name_shared(name: str, other: SkillRecord, number: int, scans: Sequence[LabelledScan]) -> Problem:
-    also = quoted(_place(other, scans)) + (f" and {number - 2} more" if number > 2 else "")
+def _name_shared(
+    entry: SkillRecord,
+    called: Sequence[SkillRecord],
+    owner: SkillRecord | None,
+    scans: Sequence[LabelledScan],
+) -> Problem:
+    """Return the problem of `entry`. `called` has all skills with its name that need a longer name."""
+    name = quoted(called[0].name)
+    full = [quoted(full_name(entry)) for entry in called[:_SHOWN_NAMES]]
+    if len(called) > _SHOWN_NAMES:
+        full.append(f"{len(called) - _SHOWN_NAMES:,} more")
+    names = " and ".join([*([", ".join(full[:-1])] if full[1:] else []), full[-1]])
+    meaning = f"{len(called)} skills have the name {name}; they are called {names}"
+    if owner is not None:
+        others = "another skill" if len(called) == 1 else f"{len(called)} other skills"
+        meaning = f"{name} means {quoted(_place(owner, scans))}; {others} with this name: {names}"
     return Problem(
-        "",
+        _place(entry, scans),
         Rule.NAME_SHARED,
         Severity.WARNING,
-        f"the name {quoted(name)} is also used by {also}; all of them are served",
+        meaning,
         hint="give each its own name, so that people and models can tell them apart",
         field="name",
     )
@@ -210,10 +238,11 @@ def _name_shared(name: str, other: SkillRecord, number: int, scans: Sequence[Lab
 def update_catalog(
     catalog: Catalog, before: Scan, after: Scan, scans: Sequence[LabelledScan]
 ) -> Catalog | None:
-    """Return the catalogue of `scans`, made from the previous one, or None if it must be composed anew.
+    """Update a catalog to `scans`. Return None if the catalog must be built from scratch.
 
-    `before` was replaced by `after`, which is already in `scans`. This works only if no skill had or has a
-    path conflict: then a skill that is added, removed or changed does not affect any other.
+    The scan `before` was replaced by `after`, which is already in `scans`. An update is possible only if
+    there are no path conflicts before or after it, because then an added, removed or changed skill does not
+    affect any other skill.
     """
     if catalog.has_path_conflicts:
         return None
@@ -235,7 +264,7 @@ def update_catalog(
         above=space.above,
         listing=listing,
         positions=catalog.positions if same_skills else {uri: at for at, uri in enumerate(listing)},
-        problems=(*collect_problems(scans), *shared.values(), *refused.values()),
+        problems=(*collect_problems(scans), *_each_once(shared), *refused.values()),
         shared_names=shared,
         nonconforming=refused,
         templates=merge_templates(scans),
@@ -243,12 +272,12 @@ def update_catalog(
 
 
 def _listed_as(entry: SkillRecord) -> tuple[str, bool, object]:
-    """Return what determines whether and where a skill is listed."""
+    """Return the properties that determine whether and where a skill is listed."""
     return entry.uri, entry.listed, entry.nonconformities
 
 
 class _Space:
-    """The URIs of a catalogue, while skills are removed and added."""
+    """The URIs of a catalog, while skills are removed and added."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._entries = catalog.entries
@@ -257,18 +286,18 @@ class _Space:
         self.above = dict(catalog.above)
 
     def release(self, gone: Sequence[SkillRecord]) -> bool:
-        """Remove skills. Return False if one is around or inside a skill that stays."""
+        """Remove skills. Return False if one of them contains, or is inside, a skill that stays."""
         self._gone = {entry.uri for entry in gone}
         if any(self._entries.get(entry.uri) is not entry or self._in_another(entry) for entry in gone):
             return False
-        for entry in sorted(gone, key=lambda entry: -len(entry.root)):  # inner ones before those around them
+        for entry in sorted(gone, key=lambda entry: -len(entry.root)):  # inner skills before outer skills
             if entry.root in self.above:
                 return False
             self._detach(entry.root)
         return True
 
     def claim(self, new: Sequence[SkillRecord]) -> bool:
-        """Add skills. Return False if one would be around or inside an existing skill."""
+        """Add skills. Return False if one of them would contain, or be inside, an existing skill."""
         among_themselves = Namespace()
         if any(among_themselves.claim(entry) is not None for entry in new):
             return False
@@ -283,13 +312,13 @@ class _Space:
         return entry.uri in self._entries and entry.uri not in self._gone
 
     def _in_another(self, entry: SkillRecord) -> bool:
-        """Return whether a skill around this one stays."""
+        """Return whether a skill that contains this skill stays."""
         return any(
             outer.uri not in self._gone for outer in enclosing_skills(self._entries, self._known, entry.root)
         )
 
     def _detach(self, uri: str) -> None:
-        """Remove a folder from its parent, and the parent too if it becomes empty."""
+        """Remove a folder from its parent. If the parent becomes empty, remove it as well."""
         while (above := parent_uri(uri)) is not None:
             children = self.above[above]
             at = bisect_left(children, uri)
@@ -299,11 +328,11 @@ class _Space:
                 return
             del self.above[above]
             if entry_in(self._entries, above) is not None:
-                return  # a skill that is also removed: `release` handles it
+                return  # a skill that is also removed; `release` handles it
             uri = above
 
     def _attach(self, uri: str) -> None:
-        """Add a folder to its parent, and the parents up to one that exists."""
+        """Add a folder to its parent. Add missing parents as well."""
         while (above := parent_uri(uri)) is not None:
             children = self.above.get(above, ())
             at = bisect_left(children, uri)

@@ -1,4 +1,4 @@
-"""Follow several sources at once, and count the subscriptions that determine what to watch."""
+"""Follow several sources at once, and count the subscriptions that determine which skills to watch."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, KeysView
@@ -16,7 +16,7 @@ Work: TypeAlias = Callable[[Source], Awaitable[None]]
 
 
 class SourceFollower:
-    """Runs a task for each followed source. Concurrent calls of `run` wait for each other."""
+    """Runs a task for each followed source. Concurrent calls to `run` wait for each other."""
 
     def __init__(self) -> None:
         self._run_lock = anyio.Lock()
@@ -24,7 +24,7 @@ class SourceFollower:
         self._scopes: dict[str, anyio.CancelScope] = {}
 
     async def run(self, work: Work, sources: Callable[[], Iterable[Source]]) -> None:
-        """Run `work` for `sources`, and for those added with `begin`, until cancelled."""
+        """Run `work` for `sources`, and for sources added with `begin`, until cancelled."""
         async with self._run_lock, anyio.create_task_group() as tasks:
             self._running = tasks, work
             try:
@@ -63,7 +63,7 @@ async def follow_changes(
 
 
 class Subscriptions:
-    """Counts the subscriptions to each URI. The cost of an update depends only on the URIs in it."""
+    """Counts the subscriptions to each URI. The cost of an update depends only on the number of its URIs."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self._counts: dict[str, int] = {}
@@ -72,7 +72,7 @@ class Subscriptions:
         self._watch_filters: dict[str, WatchFilter] = {}
         """The watch filter of each source, by label."""
         self._followed: dict[str, Counter[str]] = {}
-        """For how many URIs each location of a source is followed, by label."""
+        """The number of URIs for which each location in a source is followed, by label."""
         self.keep_sources(labels)
 
     @property
@@ -94,7 +94,10 @@ class Subscriptions:
         self._followed.pop(label, None)
 
     def add(self, uris: Iterable[str], frozen: Catalog | None) -> None:
-        """Add one subscription to each URI. With a frozen catalogue, follow the skills that it affects."""
+        """Add one subscription to each URI.
+
+        With a frozen catalog, follow the skills that contain these URIs.
+        """
         new: list[str] = []
         for uri in uris:
             self._counts[uri] = number = self._counts.get(uri, 0) + 1
@@ -119,9 +122,9 @@ class Subscriptions:
         self._update_filters({origin.source for origin in gone} & self._followed.keys())
 
     def settle(self, frozen: Catalog | None) -> None:
-        """Follow the skills of a new frozen catalogue for all URIs.
+        """For all subscribed URIs, follow the skills in a new frozen catalog.
 
-        Without one, follow no skill in particular.
+        If `frozen` is None, follow no skill in particular.
         """
         self._origins.clear()
         for followed in self._followed.values():
@@ -131,6 +134,7 @@ class Subscriptions:
             self._follow(self._counts, frozen)
 
     def _follow(self, uris: Iterable[str], catalog: Catalog) -> None:
+        """Add the skills that contain these URIs to the watch filters."""
         updated: set[str] = set()
         for uri in uris:
             entries = affected_skills(catalog.entries, catalog.above, uri)

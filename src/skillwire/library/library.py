@@ -1,4 +1,4 @@
-"""The library: sources and their current catalogue. It replaces the catalogue when a source changes."""
+"""`Library`: sources and their current catalog, which is replaced when a source changes."""
 
 import logging
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
@@ -9,11 +9,13 @@ from typing import TypeAlias
 import anyio
 import anyio.to_thread
 
+from skillwire.core.names import SKILL_FILE, parents
 from skillwire.core.problem import Rule
 from skillwire.core.record import LiveFile, SkillRecord
 from skillwire.errors import (
     ConflictError,
     ContentError,
+    NotServedError,
     SourceBusyError,
     SourceError,
     SourceMissingError,
@@ -41,22 +43,25 @@ _PAUSE = 5.0
 """Seconds before a source is followed again after a failure."""
 
 _MAX_ATTEMPTS = 3
-"""Attempts to read a file that keeps changing. A concurrent scan may be older than the last change."""
+"""Maximum attempts to read a file that keeps changing.
+
+A concurrent scan may be older than the last change.
+"""
 
 Listener: TypeAlias = Callable[[Change], None]
-"""Called after every change of the catalogue, in the event loop."""
+"""A function that is called after every change of the catalog, in the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The bytes of a file, and its record in the catalogue."""
+    """The bytes of a file, and its record in the catalog."""
 
     served: ServedFile
     content: bytes
 
 
 class _CatalogValidator(Validator):
-    """Current while the catalogue is the same and the file, if any, is unchanged."""
+    """A validator that is current as long as the catalog is the same and the file, if any, is unchanged."""
 
     __slots__ = ("_library", "_of_file", "_revision")
 
@@ -72,7 +77,7 @@ class _CatalogValidator(Validator):
 
 
 class Library:
-    """A set of sources. It scans them, holds the current catalogue, and reads files that match it."""
+    """Combines sources. Scans them, provides the current catalog, and reads files that match it."""
 
     def __init__(
         self,
@@ -82,10 +87,11 @@ class Library:
         movable: bool = True,
         visibility: VisibilityPolicy | None = None,
     ) -> None:
-        """Take the sources, without scanning them.
+        """Create a library without scanning its sources.
 
-        With `frozen`, the set of skills stays the one that `load` finds; only their contents follow the
-        sources. Without `movable`, a skill whose path is taken is left out instead of published elsewhere.
+        With `frozen`, the set of skills does not change after `load`; only the contents of the skills follow
+        the sources. With `movable=False`, a skill whose path is taken is left out instead of published at
+        another path.
         """
         self.frozen = frozen
         self._movable = movable
@@ -96,7 +102,7 @@ class Library:
         self._scans: dict[str, Scan] = {}
         self._catalog = self.loaded = self._compose()
         self.revision = 0
-        """Changes whenever a response made from the catalogue may change."""
+        """Changes whenever a response made from the catalog may change."""
         self._refresh_lock = anyio.Lock()
         self._load_lock = anyio.Lock()
         self._follower = SourceFollower()
@@ -116,15 +122,15 @@ class Library:
 
     @property
     def catalog(self) -> Catalog:
-        """The current catalogue.
+        """The current catalog.
 
-        Use one value for the whole of a response: it may be replaced at any time.
+        The catalog may be replaced at any time, so use one value for a whole response.
         """
         return self._catalog
 
     @property
     def pending_sources(self) -> tuple[Source, ...]:
-        """The sources that do not exist yet, or no longer."""
+        """The sources that do not exist yet, or no longer exist."""
         waiting = {
             label
             for label, scan in self._scans.items()
@@ -135,7 +141,7 @@ class Library:
     async def load(self, progress: Progress = ignore_progress) -> Catalog:
         """Scan every source.
 
-        A source that fails becomes a problem in the catalogue; the others are served.
+        If a source fails, the catalog contains a problem, and the skills from all other sources are served.
         """
         async with self._refresh_lock:
             await prepare_all(self._sources.values())
@@ -147,7 +153,7 @@ class Library:
             return self._catalog
 
     async def ensure_loaded(self) -> None:
-        """Load, unless it is already loaded."""
+        """Load the library unless it is already loaded."""
         async with self._load_lock:
             if not self.is_loaded:
                 await self.load()
@@ -160,12 +166,12 @@ class Library:
     async def serve(self, sources: Sequence[Source]) -> None:
         """Serve these sources from now on, in this order.
 
-        Sources that are already served are not scanned again. If frozen, the set of skills becomes the one
-        found now. Raises `ConflictError`.
+        Sources that are already served are not scanned again. If the library is frozen, its set of skills
+        becomes the set that is found now. Raises `ConflictError` if two sources have the same label.
         """
         by_label = _by_label(sources)
         new = [source for label, source in by_label.items() if self._sources.get(label) is not source]
-        await prepare_all(new)  # outside the lock: fetching may take long
+        await prepare_all(new)  # outside the lock, because fetching may take long
         async with self._refresh_lock:
             found = {source.label: await first_scan(source) for source in new}
             for source in self.sources:
@@ -190,7 +196,7 @@ class Library:
             if self.frozen is frozen:
                 return
             self.frozen = frozen
-            self.revision += 1  # responses now come from another catalogue
+            self.revision += 1  # responses now come from another catalog
             self._settle()
             for source in self.sources:
                 self._follower.end(source)
@@ -199,7 +205,7 @@ class Library:
             for source in self.sources:
                 await self.rescan_source(source)
 
-    async def decide(self, visibility: VisibilityPolicy) -> None:
+    async def set_visibility(self, visibility: VisibilityPolicy) -> None:
         """Replace the policy on who may start a skill."""
         async with self._refresh_lock:
             self._visibility = visibility
@@ -207,7 +213,7 @@ class Library:
             self._publish(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
 
     def _settle(self) -> None:
-        """Take the current catalogue as the one that stays while frozen."""
+        """Keep the skills in the current catalog for as long as the library is frozen."""
         self.loaded = self._catalog
         self._subscriptions.settle(self._catalog if self.frozen else None)
 
@@ -219,12 +225,12 @@ class Library:
         self._lost = {uri: entry for uri, entry in self._lost.items() if entry.origin.source != label}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for every change from now on. Return a function that ends this."""
+        """Call `listener` after every change from now on. Return a function that removes the listener."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def follow(self) -> None:
-        """Keep the catalogue up to date with the sources, until cancelled.
+        """Keep the catalog up to date with the sources, until cancelled.
 
         Concurrent calls wait for each other.
         """
@@ -256,7 +262,7 @@ class Library:
         while True:
             try:
                 await follow_changes(source, watch_filter, self._update)
-            except Exception:  # noqa: BLE001 - a custom source: its failure must not end the service
+            except Exception:  # noqa: BLE001 - the failure of a custom source must not end the service
                 _log.exception(
                     "following the source `%s` failed; it is followed again in a few seconds", source.label
                 )
@@ -266,7 +272,7 @@ class Library:
                 return
 
     async def _report_failure(self, source: Source) -> None:
-        """Add the problem that a source is not followed. The next scan of the source removes it."""
+        """Add a problem that the source is not followed. The next scan of the source removes the problem."""
         async with self._refresh_lock:
             known = self._scans.get(source.label, Scan())
             await self._swap(source, add_source_problem(source, SourceError("following it failed"), known))
@@ -276,10 +282,10 @@ class Library:
         await self._update(source, EVERYWHERE)
 
     async def _update(self, source: Source, where: Locations) -> None:
-        """Rescan where a source reports a change, and where earlier scans failed."""
+        """Rescan the locations where a source reports a change, and where earlier scans failed."""
         async with self._refresh_lock:
             if self._sources.get(source.label) is not source:
-                return  # it was removed while we waited
+                return  # the source was removed in the meantime
             before = self._scans.get(source.label, Scan())
             try:
                 after = await self._rescan(source, where)
@@ -314,7 +320,7 @@ class Library:
         return scan
 
     async def _swap(self, source: Source, after: Scan) -> None:
-        """Publish the catalogue in which `source` is as in `after`."""
+        """Publish a catalog that contains `after` as the scan of `source`."""
         before = self._scans.get(source.label, Scan())
         if self.frozen:
             after = keep_same_skills(before, after)
@@ -337,37 +343,73 @@ class Library:
     async def skill(self, uri: str) -> SkillRecord:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
         await self._refresh_if_stale(uri)
-        return self._catalog.skill(uri)
+        return await self.confirmed(self._catalog.skill(uri))
+
+    async def confirmed(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord:
+        """Return the source's record of a skill that a template describes. Return any other record unchanged.
+
+        Only the source knows whether there is a skill with these parameter values, and which files the skill
+        has. Raises the source's error if there is no such skill.
+        """
+        source = self._sources.get(entry.origin.source)
+        if source is None or entry.uri in self._catalog.entries:
+            return entry
+        return await source.instance(entry, fresh=fresh) or entry
 
     async def read(self, uri: str) -> Reading:
-        """Return a file whose bytes have the digest that the current catalogue lists (S19).
+        """Read a file. Its bytes have the digest that the current catalog lists (S19).
 
-        If the bytes changed since the scan, the skill is scanned again, and the response comes from the new
-        catalogue. Raises `NotServedError`, `UnsettledError` if the file keeps changing, or the error of the
-        source.
+        If the bytes have changed since the scan, the skill is scanned again, and the result comes from the
+        new catalog. Raises `NotServedError`, `UnsettledError` if the file keeps changing, or an error from
+        the source.
         """
         await self._refresh_if_stale(uri)
+        if (instance := self._foreign_instance(uri)) is not None:
+            return await self._read_instance(uri, instance)
         has_rescanned = False
         for _ in range(_MAX_ATTEMPTS):
             served = self._catalog.file(uri)
             try:
                 return await self._read_now(uri, served)
             except (ContentError, SourceError) as error:
-                if isinstance(served.file, LiveFile):  # it has no digest, so a rescan cannot help
+                if isinstance(served.file, LiveFile):  # a live file has no digest, so a rescan cannot help
                     raise
-                if isinstance(error, SourceUnavailableError):  # a rescan would fail, too
+                if isinstance(error, SourceUnavailableError):  # a rescan would also fail
                     raise
                 if has_rescanned and isinstance(
                     error, UntrustedContentError
-                ):  # the source knows what is wrong
+                ):  # the source reports what is wrong
                     raise
                 if has_rescanned or isinstance(error, SourceBusyError):
                     raise UnsettledError(uri) from error
             has_rescanned = await self._refresh(served.entry)
         raise UnsettledError(uri)
 
+    def _foreign_instance(self, uri: str) -> SkillRecord | None:
+        """Return the skill whose folder contains this URI, from a template of another operator's server."""
+        catalog = self._catalog
+        if not any(each.foreign for each in catalog.templates) or uri in catalog.files:
+            return None
+        found = (catalog.instance(f"{folder}/{SKILL_FILE}") for folder in parents(uri))
+        return next((each for each in found if each is not None and each.origin.foreign), None)
+
+    async def _read_instance(self, uri: str, described: SkillRecord) -> Reading:
+        """Read a file of a skill that a template describes. If it has changed, fetch the record again."""
+        for fresh in (False, True):
+            entry = await self.confirmed(described, fresh=fresh)
+            if (file := entry.file_at(uri)) is None:
+                break
+            try:
+                return await self._read_now(uri, ServedFile(entry, file))
+            except SourceUnavailableError:
+                raise
+            except (ContentError, SourceError):
+                if fresh or isinstance(file, LiveFile):
+                    raise
+        raise NotServedError(uri, "file")
+
     def validator(self) -> Validator | None:
-        """Return a validator for the current catalogue, or None until it is loaded."""
+        """Return a validator for the current catalog, or None until it is loaded."""
         return _CatalogValidator(self) if self.is_loaded else None
 
     def has_fresh(self, uri: object) -> bool:
@@ -375,7 +417,7 @@ class Library:
         return isinstance(uri, str) and uri in self._catalog.positions and self._stale_skill(uri) is None
 
     def validator_of(self, uri: str) -> Validator | None:
-        """Return a validator for the content of this file, or None if its source has none."""
+        """Return a validator for the content of a file, or None if its source has none."""
         served = self._catalog.files.get(uri)
         if served is None or self._stale_skill(uri) is not None:
             return None
@@ -387,7 +429,7 @@ class Library:
         return Reading(served, served.file.verify(content, uri))
 
     async def _refresh(self, stale: SkillRecord) -> bool:
-        """Rescan a skill whose files changed. Return False if another task did so while we waited."""
+        """Rescan a skill whose files changed. Return False if another task rescanned it in the meantime."""
         async with self._refresh_lock:
             if self._catalog.entries.get(stale.uri) != stale:
                 return False
@@ -397,7 +439,7 @@ class Library:
             return True
 
     async def _refresh_if_stale(self, uri: str) -> None:
-        """Rescan a skill that a refresh lost, or whose source failed: it may be readable again."""
+        """Rescan a skill that a refresh lost or whose source failed. It may be readable again."""
         if self._stale_skill(uri) is None:
             return
         async with self._refresh_lock:
@@ -408,9 +450,12 @@ class Library:
                 self._lost = {each: lost for each, lost in self._lost.items() if lost is not entry}
 
     def _mark_stale(self, source: Source, where: Locations, *, retry: bool = True) -> None:
-        """Record that a source could not be scanned. Without `retry`, the source reports when it is back."""
+        """Record that a source could not be scanned.
+
+        With `retry=False`, the source itself reports when it is back.
+        """
         if source.label not in self._failures:
-            self.revision += 1  # its skills need a rescan before they are served
+            self.revision += 1  # the source's skills need a rescan before they are served
         self._failures.note(source.label, where, retry=retry)
 
     def _stale_skill(self, uri: str) -> SkillRecord | None:
@@ -423,7 +468,7 @@ class Library:
         source, where = self._sources[entry.origin.source], frozenset({entry.origin.location})
         try:
             after = await self._rescan(source, where)
-        except SourceError as error:  # the skills stay listed: the source may be back soon
+        except SourceError as error:  # the skills stay listed, because the source may be back soon
             after = add_source_problem(source, error, self._scans[source.label], gone=False)
             if isinstance(error, SourceMissingError):
                 self._mark_stale(source, where)

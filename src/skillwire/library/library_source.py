@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import anyio
 
-from skillwire.core.names import file_uri, root_uri
+from skillwire.core.names import SKILL_FILE, file_uri, root_uri
 from skillwire.core.problem import Rule
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.library.catalog import Catalog
@@ -16,10 +16,10 @@ from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source
 
 
 class LibrarySource(Source):
-    """The skills of a library. The library must be followed elsewhere."""
+    """A source with the skills of a library. The library must be followed elsewhere."""
 
     def __init__(self, library: Library, label: str, hidden: Collection[str] = ()) -> None:
-        """`hidden` are the URIs of skills to leave out."""
+        """Wrap a library. `hidden` contains the URIs of skills to leave out."""
         self.label = label
         self._hidden = hidden
         self._library = library
@@ -28,7 +28,7 @@ class LibrarySource(Source):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the library has changed since it was scanned."""
+        """Whether the library has changed since this source was last scanned."""
         return self._scanned is not self._library.catalog
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
@@ -52,6 +52,17 @@ class LibrarySource(Source):
         root = root_uri(entry.origin.location.split("/"))
         return (await self._library.read(file_uri(root, file.path))).content
 
+    async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:
+        uri = file_uri(root_uri(entry.origin.location.split("/")), SKILL_FILE)
+        described = self._library.catalog.instance(uri)
+        if described is None or (found := await self._library.confirmed(described, fresh=fresh)) is described:
+            return None
+        return replace(
+            found,
+            uri=entry.uri,
+            origin=replace(found.origin, source=self.label, location=entry.origin.location),
+        )
+
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         changed = anyio.Event()
 
@@ -71,7 +82,7 @@ class LibrarySource(Source):
     def _own(
         self, entry: SkillRecord, known: tuple[SkillRecord, SkillRecord] | None
     ) -> tuple[SkillRecord, SkillRecord]:
-        """Return a record of the library, and the same skill as a record of this source."""
+        """Return a record from the library, and the same skill as a record of this source."""
         if known is not None and known[0] is entry:
             return known
         catalog, label = self._library.catalog, entry.origin.source

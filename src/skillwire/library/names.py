@@ -1,18 +1,27 @@
-"""What people and models call a skill: its name if that is unique, else its path (S17)."""
+"""The names by which people and models call skills, and the skill or file that such a name means (S17).
+
+A skill is called by its name. If several skills share a name, the name belongs to the skill in the first of
+the operator's own sources, so that adding a source renames no skill. The other skills are called by their
+paths.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import unquote
 
-from skillwire.core.names import SKILL_FILE, find_close_matches
-from skillwire.core.record import SkillRecord
+from skillwire.core.names import SKILL_FILE, find_close_matches, root_uri
+from skillwire.core.record import SkillRecord, Trust
+from skillwire.core.template import SkillTemplate
+from skillwire.core.template_mismatch import explain_values
 from skillwire.errors import RequestError
-from skillwire.library.catalog import Catalog
+from skillwire.library.catalog import Catalog, enclosing_skills, entry_in
+from skillwire.library.references import MAX_REFERENCE, Match, SkillPaths, find_below, find_matches
 from skillwire.safe_text import quoted
 
 _MAX_SUGGESTIONS = 3
 _MAX_LISTED_HANDLES = 20
-"""How many skills with the same name an error lists."""
+"""Maximum number of skills with the same name that an error lists."""
 
 
 class AmbiguousNameError(RequestError):
@@ -30,54 +39,249 @@ class UnknownNameError(RequestError):
     """No skill has this name."""
 
     def __init__(self, name: str, hint: str = "") -> None:
+        self.suggestion = hint
         super().__init__(f"there is no skill {quoted(name)}" + (f"; {hint}" if hint else ""))
 
 
+class TemplateNameError(UnknownNameError):
+    """The name belongs to a template, and each of the template's parameters needs a value."""
+
+    def __init__(self, name: str, template: SkillTemplate) -> None:
+        self.template = template
+        RequestError.__init__(self, f"{quoted(name)} stands for many skills; {explain_values(template, {})}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a name refers to: a skill, or a file or folder of a skill."""
+
+    entry: SkillRecord
+    path: str = ""
+    """The path of the file or folder. Empty for the skill itself."""
+
+
+def bare_name_owner(sharing: Sequence[SkillRecord]) -> SkillRecord | None:
+    """Return the skill that is called by its bare name, or None if none of the skills is.
+
+    `sharing` contains all skills with this name, in the order of their sources. If there are several, the
+    name belongs to the skill from the first of the operator's own sources or, if this source has several
+    such skills, to the skill at its root. A server's skill never takes a name from another skill (H10).
+    """
+    if len(sharing) == 1:
+        return sharing[0]
+    own = [entry for entry in sharing if not entry.origin.foreign]
+    first = [entry for entry in own if entry.origin.source == own[0].origin.source]
+    if len(first) > 1:
+        first = [entry for entry in first if entry.path == entry.name]
+    return first[0] if first else None
+
+
+def full_name(entry: SkillRecord) -> str:
+    """Return the name of a skill that is not called by its bare name: its path, or its label and path."""
+    path = unquote(entry.path)
+    return path if "/" in entry.path else f"{entry.origin.source}/{path}"
+
+
+def template_names(
+    templates: Iterable[SkillTemplate], taken: Container[str] = ()
+) -> dict[str, SkillTemplate]:
+    """Return templates by name: the path, or the source's label and the path if the path is `taken`."""
+    named = dict[str, SkillTemplate]()
+    for each in templates:
+        is_free = each.path not in named and each.path not in taken
+        named.setdefault(each.path if is_free else f"{each.label}:{each.path}", each)
+    return named
+
+
 class Names:
-    """Finds a skill by name in one catalogue."""
+    """Finds skills and files by name in one catalog."""
 
     def __init__(
         self, catalog: Catalog, entries: Mapping[str, SkillRecord] | None = None, *, by_path: bool = False
     ) -> None:
-        """Index `entries`, or all skills of the catalogue. With `by_path`, handles are always paths."""
+        """Index `entries`, or all skills of the catalog. With `by_path`, handles are always paths."""
+        self._catalog = catalog
         self._entries = catalog.entries if entries is None else entries
-        self._always_path = by_path
+        self._by_path = by_path
         self._by_name: defaultdict[str, list[SkillRecord]] = defaultdict(list)
         for entry in self._entries.values():
             self._by_name[entry.name].append(entry)
-        self._by_path = {unquote(entry.path): entry for entry in self._entries.values() if "/" in entry.path}
+        self._owners: dict[str, SkillRecord | None] = {}
 
     def handle(self, entry: SkillRecord) -> str:
-        """Return the shortest name that refers to this skill only."""
-        if len(self._by_name.get(entry.name, ())) <= 1 and not self._always_path:
+        """Return the name to use for this skill. No other skill has it, and it is never a URI."""
+        if not self._by_path and self._owner(entry.name) is entry:
             return entry.name
-        return unquote(entry.path) if "/" in entry.path else entry.root
-
-    def find(self, name: str, offered: Iterable[str] | None = None) -> SkillRecord:
-        """Return the skill that `name` refers to: a bare name, a path, or a URI.
-
-        Raises `AmbiguousNameError`, or `UnknownNameError` with the most similar names. If `offered` is given,
-        only those names are suggested.
-        """
-        if "://" in name:
-            entries = self._entries
-            entry = entries.get(name) or entries.get(f"{name.rstrip('/')}/{SKILL_FILE}")
-        else:
-            entry = self._by_path.get(name) or self._by_path.get(unquote(name))
-            sharing = self._by_name.get(name, [])
-            if entry is None and len(sharing) > 1:
-                raise AmbiguousNameError(name, [self.handle(each) for each in sharing])
-            entry = entry or next(iter(sharing), None)
-        if entry is None:
-            raise UnknownNameError(name, did_you_mean(name, self.handles() if offered is None else offered))
-        return entry
+        name = full_name(entry)
+        taken = "/" not in entry.path and entry_in(self._entries, root_uri(name.split("/"))) is not None
+        return f"{entry.origin.source}:{unquote(entry.path)}" if taken else name
 
     def handles(self) -> list[str]:
         """Return the handle of each skill, in listing order."""
         return [self.handle(entry) for entry in self._entries.values()]
 
+    def find(self, name: str, offered: Iterable[str] | None = None) -> SkillRecord:
+        """Return the skill that `name` refers to.
+
+        Raises the same errors as `resolve`, and `UnknownNameError` if `name` refers to a file or folder.
+        """
+        found = self.resolve(name, offered)
+        if found.path:
+            of = f"it is the file {quoted(found.path)} of the skill {quoted(self.handle(found.entry))}"
+            raise UnknownNameError(name, of)
+        return found.entry
+
+    def resolve(
+        self, name: str, offered: Iterable[str] | None = None, base: SkillRecord | None = None
+    ) -> Reference:
+        """Return the skill or file that `name` refers to.
+
+        `name` is a handle, a URI, `label:name`, a path of a skill or file, or the end of such a path. With
+        `base`, paths below that skill are tried first. Raises `AmbiguousNameError`, or `UnknownNameError`
+        with the most similar names. If `offered` is given, only those names are suggested.
+        """
+        found = self._find_by_uri(name) if "://" in name else self._find_by_text(name, base)
+        if len(found) > 1:
+            raise AmbiguousNameError(name, [self._shown(each) for each in found])
+        if not found:
+            if (template := self.template(name)) is not None:
+                raise TemplateNameError(name, template)
+            known = self.handles() if offered is None else offered
+            raise UnknownNameError(name, self.explain(name) or did_you_mean(name, known))
+        return found[0]
+
+    def template(self, name: str) -> SkillTemplate | None:
+        """Return the template that `name` refers to: its path, `label:path`, or its URI with parameters."""
+        text = name[:MAX_REFERENCE].removesuffix(f"/{SKILL_FILE}")
+        label, colon, rest = text.partition(":")
+        for each in self._catalog.templates:
+            names = {each.path, f"{each.label}/{each.path}", each.uri.removesuffix(f"/{SKILL_FILE}")}
+            if not each.is_withheld and (text in names or (colon and label == each.label and rest in names)):
+                return each
+        return None
+
+    def explain(self, name: str) -> str:
+        """Return what is wrong with a name that almost fits a template; empty if it fits no template."""
+        text, labels = name[:MAX_REFERENCE], {each.label for each in self._catalog.templates}
+        below = (rest for label, _, rest in (text.partition(":"), text.partition("/")) if label in labels)
+        explained = (self._catalog.explain_mismatch(each) for each in (text, *below))
+        return next((each for each in explained if each), "")
+
+    def _owner(self, name: str) -> SkillRecord | None:
+        """Return the skill to which a bare name belongs; None if no skill has it, or if it is ambiguous."""
+        if name not in self._owners:
+            sharing = self._by_name.get(name, [])
+            is_ambiguous = self._by_path and len(sharing) > 1
+            self._owners[name] = None if is_ambiguous else bare_name_owner(sharing)
+        return self._owners[name]
+
+    def _find_by_uri(self, uri: str) -> list[Reference]:
+        folder = uri.rstrip("/")
+        if folder.lower().endswith(f"/{SKILL_FILE.lower()}"):
+            folder = folder[: -len(SKILL_FILE) - 1]
+        main = f"{folder}/{SKILL_FILE}"
+        if (entry := self._entries.get(main)) is not None:
+            return [Reference(entry)]
+        for outer in enclosing_skills(self._entries, self._catalog.above, folder):
+            path = next((path for path in _paths_in(outer) if outer.uri_of(path) in {uri, folder}), None)
+            if path is not None:
+                return [Reference(outer, path)]
+        instance = None if main in self._catalog.entries else self._catalog.instance(main)
+        return [] if instance is None else [Reference(instance)]
+
+    def _find_by_text(self, name: str, base: SkillRecord | None) -> list[Reference]:
+        if base is not None and (below := find_below(self._paths(), name, base)):
+            return self._references(below)
+        if (owner := self._owner(name)) is not None:
+            return [Reference(owner)]
+        label, colon, rest = name[:MAX_REFERENCE].partition(":")
+        if colon and (found := find_matches(self._paths(label), rest)):
+            return self._references(found)
+        if found := find_matches(self._paths(), name):
+            return self._references(found)
+        label, _, rest = name[:MAX_REFERENCE].partition("/")
+        return self._references(find_matches(self._paths(label), rest))
+
+    def _paths(self, label: str | None = None) -> "_Paths":
+        return _Paths(self, self._catalog, self._entries, self._by_name, label)
+
+    def _references(self, matches: Iterable[Match[SkillRecord]]) -> list[Reference]:
+        return [each for match in matches for each in self._reference(match)]
+
+    def _reference(self, match: Match[SkillRecord]) -> list[Reference]:
+        if match.skill is not None:
+            return [Reference(match.skill, match.file)]
+        instance = self._catalog.instance(_document_uri(match.path))
+        return [] if instance is None else [Reference(instance, match.file)]
+
+    def _shown(self, found: Reference) -> str:
+        """Return a name for one of several matches."""
+        return f"{unquote(found.entry.path)}/{found.path}" if found.path else self.handle(found.entry)
+
+
+class _Paths(SkillPaths[SkillRecord]):
+    """The skills of a catalog, or of one of its sources, by path and by name."""
+
+    def __init__(
+        self,
+        names: Names,
+        catalog: Catalog,
+        entries: Mapping[str, SkillRecord],
+        by_name: Mapping[str, list[SkillRecord]],
+        label: str | None,
+    ) -> None:
+        self._names, self._catalog, self._entries = names, catalog, entries
+        self._by_name, self._label = by_name, label
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        return [
+            each.path
+            for each in self._catalog.templates
+            if self._label in {None, each.label} and not each.is_withheld
+        ]
+
+    def at(self, path: str) -> Sequence[SkillRecord]:
+        return self._only([entry_in(self._entries, root_uri(path.split("/")))])
+
+    def named(self, name: str) -> Sequence[SkillRecord]:
+        return self._only(self._by_name.get(name, ()))
+
+    def called(self, name: str) -> Sequence[SkillRecord]:
+        if "/" in name:
+            _, _, path = name.partition("/")
+            found = self._only([entry_in(self._entries, root_uri(path.split("/")))])
+            return [entry for entry in found if self._label is None and self._names.handle(entry) == name]
+        sharing = self.named(name)
+        owner = bare_name_owner(sharing) if sharing else None
+        return sharing if owner is None else [owner]
+
+    def path_of(self, skill: SkillRecord) -> str:
+        return unquote(skill.path)
+
+    def has_file(self, skill: SkillRecord, path: str) -> bool:
+        return path in _paths_in(skill)
+
+    def has_instance(self, path: str) -> bool:
+        uri = _document_uri(path)
+        if uri in self._catalog.entries or (entry := self._catalog.instance(uri)) is None:
+            return False
+        return entry.trust is not Trust.WITHHELD and self._label in {None, entry.origin.source}
+
+    def _only(self, found: Iterable[SkillRecord | None]) -> Sequence[SkillRecord]:
+        return [entry for entry in found if entry is not None and self._label in {None, entry.origin.source}]
+
+
+def _paths_in(entry: SkillRecord) -> Iterable[str]:
+    """Return the paths of all files and folders of a skill."""
+    return (*(file.path for file in entry.files), *entry.directories)
+
+
+def _document_uri(path: str) -> str:
+    return f"{root_uri(path.split('/'))}/{SKILL_FILE}"
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a question with the known words most similar to `word`, or `` if none is similar."""
+    """Return a question with the known words most similar to `word`; empty if no word is similar."""
     close = find_close_matches(word, known, _MAX_SUGGESTIONS)
     return f"did you mean {' or '.join(quoted(each) for each in close)}?" if close else ""

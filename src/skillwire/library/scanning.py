@@ -1,4 +1,4 @@
-"""Scan sources that may fail: report the problem, record what was missed, and retry."""
+"""Scan sources that may fail: report the problem, record the missed locations, and retry."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -21,27 +21,27 @@ from skillwire.sources.base import (
 )
 
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
-"""Seconds before a failed source is scanned again: the first time, and at most. Doubled each time."""
+"""First and longest delay in seconds before a failed source is scanned again. The delay doubles each time."""
 _MAX_LOCATIONS = 1000
-"""How many locations are scanned one by one. Above that, the whole source is scanned."""
+"""Maximum number of locations that are scanned one by one. If there are more, the whole source is scanned."""
 
 _log = logging.getLogger(__name__)
 
 
 class FailedSources:
-    """Records which locations of each source could not be scanned. A source reports a change only once."""
+    """Records the locations in each source that could not be scanned. A source reports a change only once."""
 
     def __init__(self) -> None:
         self._missed: dict[str, Locations] = {}
         self._retried: set[str] = set()
-        """Labels of the sources to retry: they do not report when they are back."""
+        """Labels of the sources to retry, because they do not report when they are back."""
         self._failed: dict[str, anyio.Event] = {}
 
     def __contains__(self, label: str) -> bool:
         return label in self._missed
 
     def note(self, label: str, where: Locations, *, retry: bool) -> None:
-        """Record a failed scan. Without `retry`, the source reports when it is back."""
+        """Record a failed scan. With `retry=False`, the source itself reports when it is back."""
         self._missed[label] = where
         if not retry:
             self._retried.discard(label)
@@ -56,7 +56,7 @@ class FailedSources:
         self._retried.discard(label)
 
     def add_missed(self, label: str, where: Locations) -> Locations:
-        """Return these locations, and those that earlier scans missed."""
+        """Return these locations and the locations that earlier scans missed."""
         if label not in self._retried:
             return where
         missed = self._missed[label]
@@ -74,10 +74,10 @@ class FailedSources:
                 await anyio.sleep(pause)
                 pause = min(2 * pause, _LAST_RETRY)
                 if label not in self._retried:
-                    break  # a read has scanned it meanwhile
+                    break  # a read has scanned the source in the meantime
                 try:
                     await rescan(self._missed[label])
-                except Exception:  # noqa: BLE001 - a custom source: its failure must not end the service
+                except Exception:  # noqa: BLE001 - the failure of a custom source must not end the service
                     _log.exception("scanning the source `%s` again failed", label)
 
 
@@ -107,7 +107,10 @@ async def first_scan(source: Source, progress: Progress = ignore_progress) -> tu
 
 
 def keep_same_skills(before: Scan, after: Scan) -> Scan:
-    """Return `after` with the skills of `before`: each as it is now, or as it was if it is gone."""
+    """Return `after` with exactly the skills of `before`.
+
+    A skill that no longer exists stays as it was.
+    """
     now = {entry.uri: entry for entry in after.entries}
     return replace(after, entries=tuple(now.get(entry.uri, entry) for entry in before.entries))
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from skillwire.core.problem import Severity
-from skillwire.core.record import SkillRecord, Trust
+from skillwire.core.record import Json, SkillRecord, Trust
+from skillwire.core.template import SkillTemplate
 from skillwire.safe_text import escape_invisible
 
 WITHHELD_RULE = "not-approved"
@@ -15,15 +16,22 @@ USER_INVOCABLE = "user-invocable"
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Who is offered a skill. Resources and the extension serve it in any case."""
+    """Who is offered a skill. Resources and the extension always serve it."""
 
     assistant: bool = True
     user: bool = True
 
+    def allows(self, *, assistant: bool) -> bool:
+        """Return whether the skill is offered to the model or, with `assistant=False`, to people."""
+        return self.assistant if assistant else self.user
+
+
+_NO_ONE = Visibility(assistant=False, user=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """The operator's decision for one skill. None leaves it to the frontmatter."""
+    """The operator's decision about one skill. If a value is None, the frontmatter decides."""
 
     assistant: bool | None = None
     user: bool | None = None
@@ -31,19 +39,26 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class VisibilityPolicy:
-    """Decides by the operator's overrides, else by the frontmatter. Only booleans count there."""
+    """Decides who may start a skill: by the operator's override if it has a value, else by the frontmatter.
+
+    In the frontmatter, only booleans count.
+    """
 
     overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
-    """By the URI of the skill."""
+    """Overrides by skill URI."""
     by_path: bool = False
-    """Whether skills are always named by their paths, which show their source, and never by a bare name."""
+    """Whether skills are always called by their paths, which show their source, and never by a bare name."""
 
     def of(self, entry: SkillRecord) -> Visibility:
-        if self.withholds(entry):
-            return Visibility(assistant=False, user=False)
-        override = self.overrides.get(entry.uri, Override())
-        assistant = entry.frontmatter.get(DISABLE_MODEL_INVOCATION) is not True
-        user = entry.frontmatter.get(USER_INVOCABLE) is not False
+        return _NO_ONE if self.withholds(entry) else self._decide(entry.uri, entry.frontmatter)
+
+    def of_template(self, template: SkillTemplate) -> Visibility:
+        return _NO_ONE if template.is_withheld else self._decide(template.uri, template.fields)
+
+    def _decide(self, uri: str, frontmatter: Mapping[str, Json]) -> Visibility:
+        override = self.overrides.get(uri, Override())
+        assistant = frontmatter.get(DISABLE_MODEL_INVOCATION) is not True
+        user = frontmatter.get(USER_INVOCABLE) is not False
         return Visibility(
             assistant if override.assistant is None else override.assistant,
             user if override.user is None else override.user,
@@ -55,7 +70,7 @@ class VisibilityPolicy:
 
 
 def withheld_report(entry: SkillRecord, path: str) -> dict[str, str | int | None]:
-    """Return a withheld skill for people, with the keys of a problem. `path` is its path in the report."""
+    """Return a report about a withheld skill, with the keys of a problem. `path` is the path to report."""
     assert entry.withheld is not None, "only a withheld skill has a reason"
     return {
         "path": escape_invisible(path),

@@ -1,1 +1,1 @@
-"""Pages for people, in a browser and as MCP Apps."""
+"""Web pages that show and change a server, in a browser and as MCP Apps."""

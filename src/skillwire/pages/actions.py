@@ -1,4 +1,4 @@
-"""The actions of the pages: read and change the server. The same over HTTP and as MCP tools."""
+"""The actions of the pages, which read and change the server. HTTP routes and MCP tools share them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ class Action:
 
 
 def reading_actions(overview: Overview) -> list[Action]:
-    """Return the actions that change nothing, for everyone who may see the pages."""
+    """Return the read-only actions, for everyone who may see the pages."""
 
     async def show_config(call: Call) -> dict[str, Json]:
         problems = _number(call, "problems", DEFAULT_PROBLEMS, MAX_PROBLEMS)

@@ -1,4 +1,4 @@
-"""The pages as MCP Apps: tools, their schemas and texts, and the pages as resources."""
+"""The pages as MCP Apps: tools with their schemas and texts, and the pages as resources."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -129,7 +129,7 @@ SKILLS_SCHEMA = _object(
     },
     optional=True,
 )
-"""One page of the list, or one skill."""
+"""Schema of one page of the list or one skill."""
 DONE_SCHEMA = _object({"done": {"const": True}})
 
 
@@ -204,8 +204,8 @@ _SCHEMAS = {SHOW_CONFIG: CONFIG_SCHEMA, SHOW_SKILLS: SKILLS_SCHEMA}
 def app_tools(overview: Overview) -> list[Tool]:
     """Return the tools of the pages. Tools that change the server exist only if it is editable.
 
-    They are listed for, and can be called by, only clients that may change the server: the client on stdio,
-    and clients over HTTP that sent a token. Their visibility `app` is only a hint to hosts; it does not stop
+    Only clients that may change the server can list and call the tools that change it: the client over
+    stdio, and HTTP clients that sent a token. The visibility `app` is only a hint to hosts. It does not stop
     a model.
     """
     shown = [_page_tool(action) for action in reading_actions(overview) if action.name in _PAGE_BY_TOOL]
@@ -215,10 +215,10 @@ def app_tools(overview: Overview) -> list[Tool]:
 
 
 class AppPages(UnlistedResources):
-    """The pages as resources. Each is a complete HTML document that talks only to its host.
+    """The pages as resources. Each page is a complete HTML document that communicates only with its host.
 
-    They are not listed: people who choose a resource do not need them, and hosts find them through their
-    tools.
+    The resources are not listed. People who choose a resource do not need them, and hosts find them through
+    the tools.
     """
 
     scheme = "ui://"
@@ -226,7 +226,7 @@ class AppPages(UnlistedResources):
     def serves(self, uri: str) -> bool:
         return uri in _VIEWS
 
-    def find_owner(self, uri: str) -> SkillRecord | None:  # noqa: ARG002 - they belong to no skill
+    def find_owner(self, uri: str) -> SkillRecord | None:  # noqa: ARG002 - pages belong to no skill
         return None
 
     async def read(self, uri: str) -> list[Json]:
@@ -234,12 +234,12 @@ class AppPages(UnlistedResources):
         meta: dict[str, Json] = {"ui": {"prefersBorder": True}}
         return [{"uri": uri, "mimeType": MIME_TYPE, "text": html, "_meta": meta}]
 
-    def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - they never change
+    def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - pages never change
         return ()
 
 
 def _page_tool(action: Action) -> Tool:
-    """Return a tool for models whose result a host shows as a page."""
+    """Return a tool for models. A host shows its result as a page."""
     page = _PAGE_BY_TOOL[action.name]
     # The second key is an older spelling that some hosts still read.
     meta: dict[str, Json] = {"ui": {"resourceUri": page}, "ui/resourceUri": page}
@@ -248,7 +248,7 @@ def _page_tool(action: Action) -> Tool:
         action.description,
         action.input_schema,
         _READ_ONLY,
-        _run(action),
+        _make_handler(action),
         output_schema=_SCHEMAS[action.name],
         meta=meta,
     )
@@ -261,14 +261,16 @@ def _internal_tool(action: Action) -> Tool:
         action.description,
         action.input_schema,
         _MUTATING,
-        _run(action),
+        _make_handler(action),
         output_schema=DONE_SCHEMA,
         meta={"ui": {"visibility": ["app"]}},
         changes=True,
     )
 
 
-def _run(action: Action) -> Run:
+def _make_handler(action: Action) -> Run:
+    """Return a tool's function that runs `action`. It reports errors as results."""
+
     async def run(call: Call) -> dict[str, Json]:
         try:
             value = await action.run(call)

@@ -1,4 +1,4 @@
-"""The pages as a product area."""
+"""Declaration of the `pages` area."""
 
 from skillwire.area import Area
 

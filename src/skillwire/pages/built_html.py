@@ -15,7 +15,7 @@ def built_page(name: str) -> str:
 
 
 def content_policy(html: str) -> str:
-    """Return the policy that allows only the inline scripts and styles of a page, and its own origin."""
+    """Return a policy that allows only the page's inline scripts and styles, and its own origin."""
     scripts, styles = (_hashes(html, tag) for tag in ("script", "style"))
     return "; ".join(
         (

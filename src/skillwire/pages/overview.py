@@ -24,20 +24,21 @@ _STATES = {
     Rule.SOURCE_WAITING: "waiting",
     Rule.SOURCE_STALE: "stale",
 }
-"""The state of a source by the problems of the whole source, the most severe first."""
+"""The states of a source by the rules of its problems, the most severe first."""
 
 _MAX_WORDS = 32
-"""Maximum number of different words in a search. Each is searched for in every skill."""
+"""Maximum number of different words in a search. Each word is searched for in every skill."""
 
 _UNLOCK_SERVER = "start the server with `--allow-config`"
 _PUBLIC = frozenset(kind.name for kind in KINDS if kind.public)
-"""Kinds of sources whose place anyone may see."""
+"""Kinds of sources whose location anyone may see."""
 
 
 UNLOCK_OVER_MCP = (
-    "over HTTP, changes need a token: start the server with `--token-env VAR`, or use its page in a browser"
+    "over HTTP, changes need a token: start the server with `--token-env VARIABLE`, "
+    "or use its page in a browser"
 )
-"""What to do so that an MCP client can change the server."""
+"""Tells how to let an MCP client change the server."""
 
 
 class ShowPlaces(StrEnum):
@@ -49,7 +50,7 @@ class ShowPlaces(StrEnum):
 
 
 class Overview:
-    """The current skills, sources and problems. Notifies listeners of changes."""
+    """The current skills, sources and problems of a server. Notifies listeners of changes."""
 
     def __init__(
         self,
@@ -60,7 +61,10 @@ class Overview:
         unlock: str = UNLOCK_OVER_MCP,
         problems: Problems = catalog_problems,
     ) -> None:
-        """`unlock` tells clients that may not change an editable server how they can."""
+        """Create an overview of `library`.
+
+        `unlock` tells clients how to get permission to change an editable server.
+        """
         self._problems = CatalogMemo(problems)
         self.library = library
         self.control = control
@@ -79,12 +83,15 @@ class Overview:
         return self._revision
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after every change. Return a function that stops that."""
+        """Call `listener` after every change. Return a function that removes the listener."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def config(self, problems: int, *, can_change: bool = True) -> dict[str, Json]:
-        """Return sources, settings and at most `problems` problems. `can_change` is about the caller."""
+        """Return sources, settings and at most `problems` problems.
+
+        `can_change` tells whether the caller may change the server.
+        """
         catalog, settings = self.library.catalog, self.control.settings()
         editable, places = self.control.editable, self._places_for(can_change=can_change)
         found = self._problems.of(catalog)
@@ -144,7 +151,7 @@ class Overview:
         }
 
     async def text(self, uri: str, limit: int) -> dict[str, Json]:
-        """Return a file, with its text if it is text of at most `limit` bytes. Raises `SkillwireError`."""
+        """Return a file. The text is included if it has at most `limit` bytes. Raises `SkillwireError`."""
         reading = await self.library.read(uri)
         size, readable = len(reading.content), is_text(reading.content)
         shown = readable and size <= limit
@@ -211,7 +218,7 @@ class Overview:
 
 
 def _static_summary(entry: SkillRecord) -> dict[str, Json]:
-    """Return the part of a summary that depends only on the record of the skill."""
+    """Return the part of a summary that depends only on the skill's record."""
     sizes = [file.size for file in entry.files if isinstance(file, SkillFile)]
     return {
         "uri": entry.uri,
@@ -225,7 +232,7 @@ def _static_summary(entry: SkillRecord) -> dict[str, Json]:
 
 
 def _is_public(facts: SourceFacts) -> bool:
-    """Return whether the place of a source reveals nothing about this machine, and no secret."""
+    """Return whether a source's location reveals neither a secret nor anything about this machine."""
     return facts.kind in _PUBLIC and not facts.place.startswith("git+file:")
 
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PagesServeFlags(ServeFlags):
-    """The options of the pages: none."""
+    """The options of `serve` for the pages. There are none."""
 
     def part(self, request: ServeRequest) -> ServePart:
         return PagesPart(editable=request.editable)
 
 
 class PagesPart(ServePart):
-    """Adds pages that show the skills of a server, and can change the server if that is allowed."""
+    """Adds pages that show a server's skills and, if allowed, change the server."""
 
     def __init__(self, *, editable: bool) -> None:
         self.lets_in = "`--allow-config` lets pages change things" if editable else ""

@@ -1,7 +1,8 @@
-"""Sessions of the pages. A token or a one-time key opens a session, and the page sends its id in a header.
+"""Sessions of the pages.
 
-There is no cookie. A browser sends cookies to every port of a host, so another server on this machine would
-get them. The storage of a page belongs to its origin, which includes the port.
+A token or one-time key opens a session, and the page sends the session id in a header. There is no cookie,
+because a browser sends cookies to every port of a host, and so to other local servers. The page keeps the
+session id in its storage, which is bound to its origin, including the port.
 """
 
 import secrets
@@ -17,9 +18,9 @@ from skillwire.server.http.credentials import ExpiringSecrets, bearer_token, is_
 SESSION_HEADER = "x-skillwire-session"
 CSRF_HEADER = "x-skillwire-page"
 MAX_SESSIONS = 100
-"""Maximum number of sessions. One more ends the oldest."""
+"""Maximum number of sessions. A further session ends the oldest."""
 SESSION_SECONDS = 7 * 24 * 3600.0
-"""Seconds that a session lasts."""
+"""Seconds after which a session ends."""
 _SECRET_BYTES = 32
 
 
@@ -32,7 +33,7 @@ class PageSession:
         self._listeners: list[Callable[[], None]] = []
 
     def on_end(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` when the session ends. Return a function that cancels this."""
+        """Call `listener` when the session ends. Return a function that removes the listener."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -54,7 +55,10 @@ class PageSessions:
         seconds: float = SESSION_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """With `new_key`, one-time keys also open sessions. It is called with each key after the first."""
+        """Create the sessions for a server.
+
+        With `new_key`, one-time keys also open sessions. `new_key` is called with each key after the first.
+        """
         self._token = token
         self._new_key = new_key
         self._key = None if new_key is None else secrets.token_urlsafe(_SECRET_BYTES)
@@ -64,7 +68,7 @@ class PageSessions:
             seconds, max_sessions, clock=clock, ended=PageSession.end
         )
         self.csrf = secrets.token_urlsafe(24)
-        """Token that a call without a session must send. Pages of other origins cannot read it."""
+        """The CSRF token that a call without a session must send. Pages from other origins cannot read it."""
 
     @property
     def open(self) -> bool:
@@ -89,7 +93,7 @@ class PageSessions:
         return self._begin()
 
     def find(self, headers: Headers) -> PageSession | None:
-        """Return the session of a request, or None if it has no valid one."""
+        """Return the session of a request, or None if the request has no valid session."""
         values = headers.getlist(SESSION_HEADER)
         return self._sessions.find(values[0]) if len(values) == 1 else None
 
@@ -121,9 +125,9 @@ class PageSessions:
 
 
 def is_same_origin(headers: Headers) -> bool:
-    """Return whether a request comes from a page of this server, or from no page at all.
+    """Return whether a request comes from this server's pages, or from no web page at all.
 
-    Other pages on this machine may call `/mcp` of a loopback server, but not the routes of these pages.
+    Web pages from other loopback addresses may call `/mcp`, but not the routes of these pages.
     """
     if any(site not in {"same-origin", "none"} for site in headers.getlist("sec-fetch-site")):
         return False

@@ -20,7 +20,7 @@ from skillwire.server.http.routes import HttpError, HttpMount, json_response, re
 MAX_STREAMS = 64
 """Maximum number of open event streams."""
 _PAUSE = 0.1
-"""Seconds between two events."""
+"""Minimum number of seconds between two events."""
 _KEEPALIVE_SECONDS = 20.0
 PAGE_PATH, SESSION_PATH, EVENTS_PATH, CALL_PATH = "/", "/ui/session", "/ui/events", "/ui/call"
 _MAX_BODY = 256 * 1024
@@ -35,11 +35,11 @@ _NO_STORE = {"cache-control": "no-store"}
 UNLOCK_PAGE = (
     "open the address that ends in `#key=…`, which the server printed on stderr; each address works once"
 )
-"""What to do so that a page can change a server without a token."""
+"""Tells how to let a page change a server that has no token."""
 
 
 class PageEvents:
-    """Event streams with the revision of an overview, sent at once and after every change."""
+    """Event streams that send the revision of an overview, at once and after every change."""
 
     def __init__(self, overview: Overview, is_over: Callable[[PageSession], bool]) -> None:
         self._overview = overview
@@ -47,7 +47,7 @@ class PageEvents:
         self._open = 0
 
     def stream(self, session: PageSession | None) -> Response:
-        """Return a stream that ends with `session`, if there is one; an error response at the limit."""
+        """Return a stream that ends with `session`, or an error response if there are too many streams."""
         if self._open >= MAX_STREAMS:
             return json_response({"error": "too many pages are open", "hint": "close one of them"}, 503)
         self._open += 1
@@ -111,9 +111,10 @@ class _Stream(Response):
 def page_sessions(
     overview: Overview, token: str | None, new_key: Callable[[str], None] | None = None
 ) -> PageSessions:
-    """Return the sessions of the pages. One-time keys open them if the server is editable without a token.
+    """Create the sessions of the pages.
 
-    `new_key` is called with the key that replaces a used one. The first key is in `PageSessions.key`.
+    If the server is editable without a token, one-time keys open sessions. When a key is used, `new_key` is
+    called with the next key. The first key is in `PageSessions.key`.
     """
     keys = token is None and overview.control.editable
     return PageSessions(token, new_key=(new_key or _ignore) if keys else None)
@@ -138,7 +139,7 @@ def page_mount(overview: Overview, sessions: PageSessions) -> HttpMount:
 
 
 class Pages:
-    """Answers the requests of browsers."""
+    """Answers requests from browsers."""
 
     def __init__(self, overview: Overview, sessions: PageSessions) -> None:
         self._overview = overview
@@ -150,12 +151,15 @@ class Pages:
         self._events = PageEvents(overview, sessions.is_over)
 
     def is_authorized(self, scope: Scope) -> bool:
-        """Return whether a request needs no token: only routes of the pages, and only with a session."""
+        """Return whether a request needs no token: it is for a route of the pages and has a session."""
         ours = scope["type"] == "http" and scope["path"].startswith("/ui/")
         return ours and self._sessions.is_authorized(scope)
 
     async def page(self, _request: Request) -> Response:
-        """Answer `GET /` with the page. It is the same for everyone, and contains nothing about skills."""
+        """Answer `GET /` with the page.
+
+        The page is the same for everyone, and contains no data about skills.
+        """
         headers = {
             "content-security-policy": self._policy,
             "x-content-type-options": "nosniff",
@@ -167,7 +171,7 @@ class Pages:
         return Response(self._html, headers=headers, media_type="text/html; charset=utf-8")
 
     async def session(self, request: Request) -> Response:
-        """Answer whether the pages are open to this browser, and the CSRF token for its calls."""
+        """Return whether this browser may use the pages, and the CSRF token for its calls."""
         _require_same_origin(request)
         session = self._sessions.find(request.headers)
         if not self._sessions.open and session is None and not self._sessions.has_token(request.headers):
@@ -176,7 +180,7 @@ class Pages:
         return json_response(answer, headers=_NO_STORE)
 
     async def enter(self, request: Request) -> Response:
-        """Open a session for the token or a one-time key, and answer with its id."""
+        """Open a session for the token or a one-time key, and return the session id."""
         _require_same_origin(request)
         match await read_json(request, _MAX_BODY, _MAX_VALUES):
             case {"token": str(token)}:
@@ -190,7 +194,7 @@ class Pages:
         return json_response({"open": True, "session": identity}, headers=_NO_STORE)
 
     async def leave(self, request: Request) -> Response:
-        """End the session of a page. Its id is invalid from now on."""
+        """End the session of a page. The session id is invalid from now on."""
         _require_same_origin(request)
         self._sessions.leave(request.headers)
         return json_response({"open": False}, headers=_NO_STORE)
@@ -212,7 +216,7 @@ class Pages:
         return json_response(await action.run(call), headers=_NO_STORE)
 
     async def events(self, request: Request) -> Response:
-        """Answer with a stream that signals when to reload. It ends with the session of the page."""
+        """Return a stream that signals when to reload. It ends when the page's session ends."""
         _require_same_origin(request)
         return self._events.stream(self._sessions.find(request.headers))
 
@@ -223,7 +227,7 @@ def _require_same_origin(request: Request) -> None:
 
 
 def _errors_as_responses(handler: _Handler) -> _Handler:
-    """Return `handler` with its errors turned into responses."""
+    """Wrap `handler` so that errors become responses."""
 
     async def answer(request: Request) -> Response:
         try:

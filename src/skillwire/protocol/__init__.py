@@ -1,1 +1,1 @@
-"""How MCP and its drafts represent skills; verification of entries and bytes; archives."""
+"""Skills in MCP and its drafts: parse, write and verify entries, files and archives."""

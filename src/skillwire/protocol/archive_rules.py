@@ -18,7 +18,7 @@ FILE_AND_FOLDER = "is both a file and a folder"
 
 
 class ArchiveError(SkillwireError):
-    """An archive is refused as a whole. The message continues after the name of the archive."""
+    """An archive is refused as a whole. The message completes a sentence that begins with its name."""
 
     def __init__(self, fault: str, entry: str | None = None) -> None:
         super().__init__(fault if entry is None else f"contains {quoted(entry)}, which {fault}")
@@ -26,16 +26,16 @@ class ArchiveError(SkillwireError):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBounds:
-    """How much may come out of an archive."""
+    """Limits for the files in an archive."""
 
     bytes: int = 16 * 1024 * 1024
-    """Total bytes of its files."""
+    """Maximum total size of the files, in bytes."""
     entries: int = 512
-    """Number of files and folders."""
+    """Maximum number of files and folders."""
 
     @property
     def packed(self) -> int:
-        """Bytes of the archive itself: its files, and the headers for them."""
+        """Maximum size of the archive itself, in bytes. An archive contains headers besides the files."""
         return self.bytes + self.entries * 4096 + 65_536
 
 
@@ -46,11 +46,11 @@ class UnpackedFiles:
         self.bounds = bounds
         self.files: dict[str, bytes] = {}
         self.executable: set[str] = set()
-        """The paths of the files that their owner may run."""
+        """The paths of executable files."""
         self._left = bounds.bytes
         self._entries = 0
         self._known: dict[str, tuple[str, bool]] = {}
-        """Each path and whether it is a folder, by its form on file systems that ignore case."""
+        """Each path, and whether it is a folder. The keys are the results of `fold_path`."""
 
     def count(self) -> None:
         self._entries += 1
@@ -64,9 +64,10 @@ class UnpackedFiles:
             self._claim(_path_of(name.removesuffix("/")), folder=True)
 
     def add_file(self, name: str, read: Callable[[int], bytes], mode: int = 0) -> None:
-        """Add a file.
+        """Add a file, whose content `read` returns. Raises `ArchiveError`.
 
-        `read` gets the number of bytes left, and may return slightly more to show an excess.
+        `read` is called with the number of bytes that the limit still allows. It may return slightly more,
+        which shows that the limit is exceeded.
         """
         path = _path_of(name)
         self._claim(path, folder=False)
@@ -79,7 +80,7 @@ class UnpackedFiles:
             self.executable.add(path)
 
     def _claim(self, path: str, *, folder: bool) -> None:
-        """Record `path` and the folders above it. Raise if another file or folder has such a path."""
+        """Record `path` and the folders above it. Raises `ArchiveError` if an earlier path conflicts."""
         for each, is_folder in (*((above, True) for above in parent_paths(path)), (path, folder)):
             known = self._known.setdefault(fold_path(each), (each, is_folder))
             if known[0] != each:
@@ -95,7 +96,7 @@ def utf8_name(raw: bytes) -> str:
 
 
 def _path_of(name: str) -> str:
-    """Return the path of an entry below the root, or raise if the path is not allowed."""
+    """Return the path of an entry below the root. Raises `ArchiveError` if the path is not allowed."""
     path = name.removeprefix("./")
     if fault := portable_fault(path):
         raise ArchiveError(fault, name)

@@ -1,4 +1,4 @@
-"""Limits on the content of one request. Checked once, when a message arrives, before any other work."""
+"""Limits on the content of one request, which are checked once, before the request is processed."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -8,38 +8,42 @@ from skillwire.protocol.messages import LISTEN, TOOLS_CALL
 from skillwire.safe_text import escape_invisible
 
 MAX_ID_BYTES = 1024
-"""Bytes of a request id, a progress token and a method name."""
+"""Maximum length of a request id, a progress token or a method name, in bytes."""
 MAX_PARAMETER_BYTES = 4 * 1024
-"""Bytes of a URI, a name, a path, a cursor, and of every parameter not listed below."""
+"""Maximum length of a URI, name, path, cursor, and every parameter without a limit of its own, in bytes."""
 MAX_TEXT_BYTES = 8 * 1024
-"""Bytes of text to search for or to complete."""
+"""Maximum length of text to search for or to complete, in bytes."""
 MAX_CONTEXT_BYTES = 64 * 1024
-"""Bytes of all parameters of a request together, without tool arguments and subscriptions.
+"""Maximum size of all parameters of a request together, without tool arguments and subscriptions, in bytes.
 
-Includes a client's description of itself, which is stored for its whole session. Each value counts 64 bytes
-more than its text.
+This includes a client's description of itself, which is stored for the whole session. Each value counts as 64
+bytes plus the length of its text.
 """
 MAX_SUBSCRIPTIONS = 10_000
-"""Resources that one client or one stream can subscribe to."""
+"""Maximum number of resources to which one client or stream can subscribe."""
 MAX_SUBSCRIPTION_BYTES = 1024 * 1024
-"""Total bytes of the URIs of these resources."""
+"""Maximum total length of the URIs to which one client or stream subscribes, in bytes."""
 MAX_MESSAGE_VALUES = 100_000
-"""JSON values of any kind in one message. Many small values cost far more memory than one long text."""
+"""Maximum number of JSON values in one message. Many small values take far more memory than one long text."""
 MAX_NESTING = 240
-"""Levels of objects and lists in one message. JSON libraries fail at slightly more."""
+"""Maximum nesting depth of objects and lists in one message.
+
+JSON libraries fail slightly above this depth.
+"""
 NESTING_SAFE_BYTES = 2 * MAX_NESTING
-"""A message of at most this length cannot be nested too deep: each level takes at least two bytes."""
+"""A message of at most this length cannot be nested too deeply, because each level takes at least two bytes.
+"""
 
 _TEXTS = frozenset({"query", "search", "value"})
 _IDS = frozenset({"requestId", "progressToken"})
 _TOOL_PARAMETERS = frozenset(
     {"name", "skill", "path", "uri", "cursor", "label", "prefix", "source", "method", "clientId", *_TEXTS}
 )
-"""Arguments of our tools that are looked up or searched for. All others are data."""
+"""Arguments of Skillwire's tools that are looked up or searched for. All other arguments are data."""
 _CLIENT_FIELDS = frozenset({"_meta", "capabilities", "clientInfo"})
-"""Parameters whose strings are limited only in total: an icon, for example, can be a long `data:` URI."""
+"""Parameters whose strings are limited only in total. For example, an icon can be a long `data:` URI."""
 _PER_VALUE = 64
-"""Estimated bytes of memory for a value besides its text."""
+"""Estimated memory for a value besides its text, in bytes."""
 _SHOWN_NAME = 40
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """The SDK's limit for the body of an HTTP request."""
@@ -47,27 +51,27 @@ MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
 def is_longer(text: str, limit: int) -> bool:
     """Return whether a text has more than `limit` bytes as UTF-8."""
-    if len(text) * 4 <= limit:  # true of almost every text
+    if len(text) * 4 <= limit:  # true for almost every text
         return False
     return len(text) > limit or (not text.isascii() and len(text.encode(errors="replace")) > limit)
 
 
 def check_text(name: str, text: str) -> None:
-    """Raise `BadParamsError` if the parameter `name` is too long."""
+    """Raise `BadParamsError` if `text`, the value of the parameter `name`, is too long."""
     limit = MAX_ID_BYTES if name in _IDS else MAX_TEXT_BYTES if name in _TEXTS else MAX_PARAMETER_BYTES
     if is_longer(text, limit):
         raise _too_long(name, limit)
 
 
 def check_params(method: str, params: Mapping[str, Any]) -> None:
-    """Raise `BadParamsError`, with the parameter and its limit, if a request is too large."""
+    """Raise `BadParamsError` if a request is too large. The error names the parameter and its limit."""
     left = MAX_CONTEXT_BYTES
     for name, value in params.items():
         if name == "arguments" and method == TOOLS_CALL and isinstance(value, dict):
             _check_tool_arguments(cast("dict[str, Any]", value))
             continue
         if name == "notifications" and method == LISTEN and isinstance(value, dict):
-            value = _without_subscriptions(cast("dict[str, Any]", value))  # noqa: PLW2901 - counted apart
+            value = _without_subscriptions(cast("dict[str, Any]", value))  # noqa: PLW2901 - counted separately
         for inner, text, size in _parts(name, value):
             if text is not None and (name not in _CLIENT_FIELDS or inner in _IDS):
                 check_text(inner, text)
@@ -78,7 +82,7 @@ def check_params(method: str, params: Mapping[str, Any]) -> None:
 
 
 def check_subscriptions(uris: Collection[str]) -> None:
-    """Raise `BadParamsError` if these are too many URIs for one stream, or too long in total."""
+    """Raise `BadParamsError` if a client subscribes to too many URIs, or if the URIs are too long."""
     if len(uris) > MAX_SUBSCRIPTIONS:
         raise BadParamsError(f"a client may subscribe to at most {MAX_SUBSCRIPTIONS:,} resources")
     for uri in uris:
@@ -108,7 +112,7 @@ def _check_tool_arguments(arguments: Mapping[str, Any]) -> None:
 
 
 def _without_subscriptions(notifications: dict[str, Any]) -> dict[str, Any]:
-    """Check the URIs that a stream subscribes to, and return its other parameters."""
+    """Check the URIs to which a stream subscribes, and return the other parameters."""
     uris = notifications.get("resourceSubscriptions")
     if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in cast("list[object]", uris)):
         return notifications
@@ -117,7 +121,7 @@ def _without_subscriptions(notifications: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(name: str, value: object) -> Iterator[tuple[str, str | None, int]]:
-    """Yield each value inside a parameter: its name, its text if it is text, and its size."""
+    """Yield each value inside a parameter: the name, the text if the value is text, and the size."""
     pending: list[tuple[str, object]] = [(name, value)]
     while pending:
         name, value = pending.pop()
@@ -147,5 +151,5 @@ def _bytes(text: str) -> int:
 
 
 def _format_name(name: str) -> str:
-    """Return the name of a parameter, which the client chose, escaped for an error message."""
+    """Escape the name of a parameter for an error message, because the client chose the name."""
     return f"`{escape_invisible(name, _SHOWN_NAME)}`"

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+TEMPLATE_TYPE = "mcp-resource-template"
+"""The type of a template in the index of the early drafts."""
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 
@@ -33,7 +35,7 @@ _BY_SUFFIX = {**{form.suffix: form for form in ArchiveFormat}, ".tgz": ArchiveFo
 
 
 def detect_archive_format(name: str, mime_type: str = "") -> ArchiveFormat | None:
-    """Return the format for the MIME type or, if that is unknown, for the suffix of `name`."""
+    """Return the format for the MIME type, else for the suffix of `name`. Return None if both are unknown."""
     known = _BY_MIME_TYPE.get(mime_type.partition(";")[0].strip().lower())
     return known or next((form for end, form in _BY_SUFFIX.items() if name.lower().endswith(end)), None)
 

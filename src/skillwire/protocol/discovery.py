@@ -1,6 +1,6 @@
-"""Read and write the skill index of a web site: Agent Skills Discovery 0.2 and 0.1.
+"""Read and write the skill index of a website: Agent Skills Discovery 0.2 and 0.1.
 
-An invalid entry becomes a `Problem` and is left out. It never hides the valid ones.
+An invalid entry becomes a `Problem` and is left out. All valid entries are still used.
 """
 
 from collections.abc import Iterable
@@ -23,20 +23,23 @@ INDEX_FILE = "index.json"
 
 MAX_SKILLS = 10_000
 MAX_VALUES = 300_000
-"""JSON values of an index, including fields and files. Each may take 200 bytes of memory."""
+"""Maximum number of JSON values in an index, including fields and files.
+
+Each value may take 200 bytes of memory.
+"""
 MAX_FILES = 512
-"""Files of one skill in an index of version 0.1."""
+"""Maximum number of files of one skill in an index of version 0.1."""
 MAX_TEXT = 16 * 1024
-"""Characters of a description. The format allows 1,024, but many are longer."""
+"""Maximum length of a description. The format allows 1,024 characters, but many descriptions are longer."""
 MAX_URL_LENGTH = 2048
-"""Characters of a URL or a path."""
+"""Maximum length of a URL or path."""
 
 _BOM = b"\xef\xbb\xbf"
 _DIGEST_HINT = "write the SHA-256 of the bytes at `url`, as `sha256:` and 64 lower-case hex digits"
 
 
 class DiscoveryError(SkillwireError):
-    """An index cannot be used at all. The message continues after the name of the index."""
+    """An index cannot be used at all. The message completes a sentence that begins with the index's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Artifact:
     type: Delivery
     description: str
     url: str
-    """As in the index: absolute, or relative to the address of the index."""
+    """The URL as in the index: absolute, or relative to the index's URL."""
     digest: Digest
 
 
@@ -66,13 +69,13 @@ PublishedSkill: TypeAlias = Artifact | FileListSkill
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The skills that a site publishes, each name once, in the order of the document."""
+    """The skills that a site publishes, in the order of the index. Each name occurs once."""
 
     skills: tuple[PublishedSkill, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """Problems of entries that are left out.
+    """Problems with the entries that are left out.
 
-    `field` is the place in the document, as in `skills[3].digest`.
+    `field` is the path in the document, such as `skills[3].digest`.
     """
 
 
@@ -226,7 +229,7 @@ def _fault_of_path(path: str) -> str | None:
 
 
 def _choose_entry(known: PublishedSkill | None, found: PublishedSkill, place: str) -> PublishedSkill:
-    """Return which of two entries with the same name to use: the archive, because it has all files."""
+    """Choose between two entries with the same name. An archive is preferred, because it has all files."""
     if known is None:
         return found
     match known, found:

@@ -1,9 +1,9 @@
-"""Parse a server's index in the early drafts: `skill://index.json`, in two generations.
+"""Parse a server's index `skill://index.json`, as defined in two early drafts.
 
-Draft B (June 2026) has the whole frontmatter and lists archives beside the document. Draft A (April 2026) has
-a name and a description, and one entry for each delivery. One document may be both, because both ignore
-unknown fields; it is then read as draft B. Entries with the same skill path are one skill with several
-deliveries.
+Draft B (June 2026) contains the whole frontmatter, and lists archives beside the `SKILL.md`. Draft A (April
+2026) contains a name and description, and one entry for each delivery. One index may follow both drafts,
+because both ignore unknown fields. Such an index is read as draft B. Entries with the same skill path are one
+skill with several deliveries.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,10 +16,7 @@ from skillwire.core.json_text import JsonTooLargeError, json_equal, load_bounded
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Json
-from skillwire.protocol.delivery import Delivery, detect_archive_format, remove_archive_suffix
-from skillwire.protocol.drafts import INDEX_URI
-from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.remote import (
+from skillwire.protocol.claims import (
     DeliveryClaim,
     Dialect,
     SkillClaim,
@@ -29,11 +26,15 @@ from skillwire.protocol.remote import (
     scheme_faults,
     uri_faults,
 )
+from skillwire.protocol.delivery import Delivery, detect_archive_format, remove_archive_suffix
+from skillwire.protocol.drafts import INDEX_URI
+from skillwire.protocol.findings import Findings, server_problem
+from skillwire.protocol.templates import ListedTemplates, is_index_template
 from skillwire.safe_text import quoted
 
 MAX_INDEXED = 20_000
 _MAX_VALUES = 300_000
-"""JSON values in an index."""
+"""Maximum number of JSON values in an index."""
 _MAX_ARCHIVES = 16
 
 
@@ -43,9 +44,11 @@ class DraftIndex:
 
     dialect: Dialect
     skills: dict[str, SkillClaim] = field(default_factory=dict[str, SkillClaim])
-    """By the URI of the `SKILL.md`."""
+    """Skills by the URI of their `SKILL.md`."""
     findings: Findings = field(default_factory=Findings)
     complete: bool = True
+    templates: ListedTemplates = field(default_factory=ListedTemplates)
+    """Templates for skills with parameters in their URIs."""
 
 
 def read_draft_index(content: bytes) -> DraftIndex:
@@ -78,6 +81,9 @@ def _read(entries: list[object], dialect: Dialect) -> DraftIndex:
     index = DraftIndex(dialect)
     later: list[SkillClaim] = []
     for value in entries[:MAX_INDEXED]:
+        if is_index_template(value):
+            index.templates.take(value, dialect, "url")
+            continue
         if dialect is Dialect.DRAFT_B and _is_of_draft_a(value):
             later += [skill for skill in (_parse_entry_a(value),) if isinstance(skill, SkillClaim)]
             continue
@@ -86,7 +92,7 @@ def _read(entries: list[object], dialect: Dialect) -> DraftIndex:
             _merge_skill(index, parsed)
         elif parsed is not None:
             index.findings.add(*parsed)
-    for skill in later:  # entries of draft A may repeat those of draft B
+    for skill in later:  # entries of draft A may repeat entries of draft B
         if skill.uri not in index.skills:
             message = "its entry is in the format of draft A, in an index of draft B; it is left out"
             index.findings.add(server_problem(skill.uri, Rule.ENTRY_SHAPE, message))
@@ -102,7 +108,10 @@ def _is_of_draft_a(value: object) -> bool:
 
 
 def _merge_skill(index: DraftIndex, skill: SkillClaim) -> None:
-    """Add a skill. If it is already there, add its deliveries."""
+    """Add a skill to the index, or its new deliveries if the index has the skill with the same frontmatter.
+
+    Add a finding for an entry that repeats or contradicts an earlier entry.
+    """
     known = index.skills.setdefault(skill.uri, skill)
     if known is skill:
         return
@@ -145,7 +154,7 @@ def _parse_entry_b(value: object) -> SkillClaim | list[Problem]:
 
 
 def _parse_entry_a(value: object) -> SkillClaim | list[Problem] | None:
-    """Return the skill in an entry of draft A, or None for an unknown type or one that is not a skill."""
+    """Return the skill in an entry of draft A, its problems, or None if the entry's type is not supported."""
     if not is_object(value):
         return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
     url = value.get("url")

@@ -1,4 +1,4 @@
-"""Write the index of the extension's early drafts, for hosts that were built before it was final."""
+"""Write the index that the extension's early drafts define, for hosts that still use them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from skillwire.core.json_text import json_bytes
 from skillwire.core.record import Digest, Json, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
-from skillwire.protocol.delivery import SCHEMA, ArchiveFormat, Delivery
+from skillwire.protocol.delivery import SCHEMA, TEMPLATE_TYPE, ArchiveFormat, Delivery
 
 INDEX_URI = "skill://index.json"
-_TEMPLATE = "mcp-resource-template"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +20,14 @@ class DraftArchive:
 
 
 def archive_uri(entry: SkillRecord, form: ArchiveFormat) -> str:
-    """Return the URI of a skill's archive, which is beside its folder."""
+    """Return the URI of a skill's archive, which is beside the skill's folder."""
     return f"{entry.root}{form.suffix}"
 
 
 def draft_index(
     skills: Iterable[tuple[SkillRecord, Sequence[DraftArchive]]], templates: Iterable[SkillTemplate] = ()
 ) -> bytes:
-    """Return one document that hosts of both early drafts can read. Each ignores unknown fields."""
+    """Return an index that hosts of both early drafts can read, because both ignore unknown fields."""
     listed = [item for entry, archives in skills for item in _items(entry, archives)]
     listed.extend(_template(each) for each in templates)
     document: dict[str, Json] = {"$schema": SCHEMA, "skills": listed}
@@ -36,7 +35,7 @@ def draft_index(
 
 
 def _template(template: SkillTemplate) -> dict[str, Json]:
-    return {"type": _TEMPLATE, "description": template.description, "url": template.uri}
+    return {"type": TEMPLATE_TYPE, "description": template.description, "url": template.uri}
 
 
 def _items(entry: SkillRecord, archives: Sequence[DraftArchive]) -> list[Json]:

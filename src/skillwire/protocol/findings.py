@@ -1,4 +1,4 @@
-"""Problems with what a server sent, and a bounded collection of them."""
+"""Problems with data from a server, in a bounded collection."""
 
 from dataclasses import dataclass, field
 
@@ -6,22 +6,22 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import VerificationError
 
 MAX_FINDINGS = 1000
-"""How many problems of one server are stored. All are counted."""
-_HARMLESS = frozenset({Rule.OLD_DRAFT, Rule.ENTRY_NONCONFORMING})
-"""Rules that a skill may break and still be used."""
+"""Maximum number of stored problems for one server. Further problems are only counted."""
+_HARMLESS = frozenset({Rule.OLD_DRAFT, Rule.ENTRY_NONCONFORMING, Rule.TEMPLATE})
+"""Rules that can be broken while every skill is still used."""
 
 
 def server_problem(uri: str, rule: Rule, message: str) -> Problem:
-    """Return a problem with something that a server sent.
+    """Return a problem with data from a server.
 
-    `uri` is the skill, file, prompt or method that it is about, as the server wrote it.
+    `uri` is the skill, file, prompt or method with the problem, as the server wrote it.
     """
     return Problem(uri, rule, Severity.WARNING if rule in _HARMLESS else Severity.ERROR, message)
 
 
 @dataclass(slots=True)
 class Findings:
-    """A bounded list of problems: the first ones, the number of others, and all rules among them."""
+    """A bounded list of problems: the first problems, the number of further problems, and all their rules."""
 
     kept: list[Problem] = field(default_factory=list[Problem])
     more: int = 0
@@ -36,12 +36,12 @@ class Findings:
                 self.more += 1
 
     def take(self, others: "Findings") -> None:
-        """Add the problems of another collection, including the count of those that it did not store."""
+        """Add the problems of another collection, including the number of problems that it did not store."""
         self.add(*others.kept)
         self.more += others.more
         self.rules |= others.rules
 
     def raise_first(self) -> None:
-        """Raise `VerificationError` if there is a problem."""
+        """Raise `VerificationError` with the first problem, if there is one."""
         if self.kept:
             raise VerificationError("", self.kept[0])

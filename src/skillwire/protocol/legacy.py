@@ -1,4 +1,4 @@
-"""Parse the skills of servers without an index: `resources/list` and FastMCP manifests."""
+"""Parse skills from servers without an index, using `resources/list` and FastMCP manifests."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,15 +12,14 @@ from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.core.names import SCHEME, SKILL_FILE
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json, Limits
-from skillwire.protocol.drafts import INDEX_URI
-from skillwire.protocol.findings import server_problem
-from skillwire.protocol.messages import MANIFEST
-from skillwire.protocol.remote import (
+from skillwire.frontmatter.document import read_document
+from skillwire.protocol.claims import (
     DeliveryClaim,
     Dialect,
     FileClaim,
     SkillClaim,
     check_files,
+    frontmatter_faults,
     is_object,
     is_uri_text,
     name_faults,
@@ -28,10 +27,13 @@ from skillwire.protocol.remote import (
     path_fault,
     uri_faults,
 )
+from skillwire.protocol.drafts import INDEX_URI
+from skillwire.protocol.findings import server_problem
+from skillwire.protocol.messages import MANIFEST
 from skillwire.safe_text import quoted
 
 _MAX_VALUES = 20_000
-"""JSON values in one manifest."""
+"""Maximum number of JSON values in one manifest."""
 _OLD_URI = re.compile(r"skill://([^/?#]+)")
 
 
@@ -61,6 +63,19 @@ def read_manifest(
     return SkillClaim(main, {**known, "name": str(document["skill"])}, files, Dialect.MANIFEST)
 
 
+def read_unlisted(uri: str, content: bytes, dialect: Dialect) -> SkillClaim | list[Problem]:
+    """Return the skill whose `SKILL.md` was read from `uri`, or all its problems. Never raises.
+
+    Only the frontmatter is known. No digest covers the skill's files, so an approval lasts for one session.
+    """
+    read = read_document(content, uri, None)
+    if read.frontmatter is None:
+        message = f"its frontmatter cannot be read: {read.problems[0].message}"
+        return [server_problem(uri, Rule.FRONTMATTER, message)]
+    found = [*uri_faults(uri), *frontmatter_faults(uri, read.frontmatter)]
+    return found or SkillClaim(uri, read.frontmatter, None, dialect, (DeliveryClaim(uri),))
+
+
 def _file(root: str, item: object) -> FileClaim | Problem:
     main = f"{root}/{SKILL_FILE}"
     path = item.get("path") if is_object(item) else None
@@ -69,7 +84,7 @@ def _file(root: str, item: object) -> FileClaim | Problem:
     if fault := path_fault(path):  # checked again after it is encoded
         return server_problem(main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
     try:
-        address = f"{root}/{quote(path)}"  # encoded as FastMCP does; it accepts no other form
+        address = f"{root}/{quote(path)}"  # encoded as in FastMCP, which accepts no other form
     except UnicodeEncodeError:
         return server_problem(
             main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} contains a lone surrogate"
@@ -99,12 +114,12 @@ class ListedResources:
             self.old_uris.setdefault(uri, text)
 
     def known_frontmatter(self, document: str) -> dict[str, Json]:
-        """Return the known frontmatter fields of the skill with this document URI."""
+        """Return the known frontmatter fields of the skill whose `SKILL.md` has this URI."""
         description = self.documents.get(document)
         return {} if description is None else {"description": description}
 
     def iter_scanned_skills(self) -> "Iterator[SkillClaim | list[Problem]]":
-        """Yield the skill of each document, of which only the URI is known."""
+        """Yield a skill for each `SKILL.md` of which only the URI is known."""
         for uri in self.documents:
             name = unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2])
             found = [*uri_faults(uri), *name_faults(uri, name)]
@@ -112,7 +127,7 @@ class ListedResources:
             yield found or SkillClaim(uri, frontmatter, None, Dialect.SCAN, (DeliveryClaim(uri),))
 
     def iter_old_uri_skills(self) -> "Iterator[SkillClaim | list[Problem]]":
-        """Yield the skill for each URI of the form `skill://name`, which is the URI of its document."""
+        """Yield a skill for each URI of the form `skill://name`, which is the URI of its `SKILL.md`."""
         for uri, description in self.old_uris.items():
             name, main = unquote(uri.removeprefix(SCHEME)), f"{uri}/{SKILL_FILE}"
             known: dict[str, Json] = {} if description is None else {"description": description}

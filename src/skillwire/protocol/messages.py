@@ -1,4 +1,4 @@
-"""Names of the Skills extension: identifier, methods, metadata keys and declared settings."""
+"""Names in the Skills extension: its identifier, methods, metadata keys and declared settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ EXTENSION = "io.modelcontextprotocol/skills"
 META_PREFIX = "io.modelcontextprotocol.skills/"
 
 OWN_META_PREFIX = "dev.skillwire/"
-"""The prefix of our own metadata keys, which no specification defines."""
+"""The prefix of Skillwire's own metadata keys, which no specification defines."""
 SKILL_META = f"{OWN_META_PREFIX}skill"
 """On a prompt: the URI of its skill."""
 RESOURCES_META = f"{OWN_META_PREFIX}resources"
@@ -16,7 +16,7 @@ RESOURCES_META = f"{OWN_META_PREFIX}resources"
 URI_META = f"{OWN_META_PREFIX}uri"
 """On a content block: the URI of the file whose text it contains."""
 SERVER_META = f"{OWN_META_PREFIX}server"
-"""The label of the server that sent the content, when it is passed on to a person or program (H9)."""
+"""The label of the server from which the content comes, for the person or program that receives it (H9)."""
 
 SKILLS_LIST = "skills/list"
 SKILLS_GET = "skills/get"
@@ -33,7 +33,7 @@ COMPLETE = "completion/complete"
 LISTEN = "subscriptions/listen"
 
 MANIFEST = "_manifest"
-"""The last segment of the URI of a skill's file list, for clients from before the extension."""
+"""The last segment of the URI of a skill's manifest, for clients that predate the extension."""
 FILE_TEMPLATE = "skill://{+skill}/{+file}"
 """The URI template of all files of all skills."""
 
@@ -60,7 +60,7 @@ _SETTING = "directoryRead"
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How long a client may cache a response, and whether it may share it (S12)."""
+    """How long a client may cache a response, and whether the cached response may be shared (S12)."""
 
     ttl_ms: int = LIVE_TTL_MS
     private: bool = False
@@ -75,8 +75,8 @@ def find_declared_settings(
 ) -> Mapping[str, Any] | None:
     """Return the declared settings of the extension, or None if it is not declared (H1).
 
-    `experimental` is where it was declared before servers had `extensions`. It is used only if `extensions`
-    does not declare it.
+    Before servers had `extensions`, the extension was declared in `experimental`. `experimental` is used only
+    if `extensions` does not declare the extension.
     """
     for place in (extensions, experimental):
         settings: object = (place or {}).get(EXTENSION)
@@ -86,7 +86,10 @@ def find_declared_settings(
 
 
 def reads_directories(settings: Mapping[str, Any] | None, *, legacy_flags: bool = False) -> bool:
-    """Return whether the setting is exactly `true`; with `legacy_flags`, also inside a `config` object."""
+    """Return whether the server supports directory reads: the setting is exactly `true`.
+
+    With `legacy_flags`, the setting may also be inside a `config` object.
+    """
     if settings is None:
         return False
     nested: object = settings.get("config")

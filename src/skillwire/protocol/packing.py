@@ -1,7 +1,7 @@
 """Pack a skill into one archive. The same files always give the same bytes, on every machine.
 
-That is why nothing is compressed: different releases of zlib and its alternatives compress differently, and
-an approved digest must stay valid after an upgrade.
+For this reason, nothing is compressed. Different releases of zlib and its alternatives compress differently,
+and an approved digest must stay valid after an upgrade.
 """
 
 import io
@@ -20,7 +20,7 @@ _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can represent."""
 _UNIX = 3
 _GZIP_HEADER = bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255])
-"""Deflate; no name, time, compression level or operating system."""
+"""A gzip header without name, time, compression level and operating system."""
 _STORED = struct.Struct("<BHH")
 _MAX_STORED_BLOCK = 0xFFFF
 
@@ -33,7 +33,7 @@ class _Item:
 
 
 def pack(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection[str] = ()) -> bytes:
-    """Return an archive of `files`, by their paths relative to the skill's folder.
+    """Return an archive of `files`, which maps each path relative to the skill's folder to the content.
 
     `SKILL.md` is at the root.
     """
@@ -53,9 +53,11 @@ def pack_skill(files: Mapping[str, bytes], form: ArchiveFormat, executable: Coll
 
 
 def choose_archive_format(paths: Iterable[str]) -> ArchiveFormat:
-    """Return the format that most readers unpack correctly: tar.gz if the paths fit its headers, else zip.
+    """Return the format that most programs unpack correctly.
 
-    Readers that know only the first tar header would unpack a longer path under another name.
+    This is tar.gz if the paths fit its headers, else zip.
+
+    Programs that know only the first tar header would unpack a longer path under a different name.
     """
     fits = all(_ustar_header(TarInfo(path)) is not None for path in paths)
     return ArchiveFormat.TAR_GZ if fits else ArchiveFormat.ZIP
@@ -66,7 +68,7 @@ def _zip(items: Iterable[_Item]) -> bytes:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for item in items:
             info = zipfile.ZipInfo(item.path, _ZIP_EPOCH)
-            info.create_system = _UNIX  # the default is the system that runs this
+            info.create_system = _UNIX  # the default is the current system
             info.external_attr = (stat.S_IFREG | item.mode) << 16
             archive.writestr(info, item.content)
     return packed.getvalue()
@@ -85,7 +87,8 @@ def _tar_gz(items: Iterable[_Item]) -> bytes:
 def _tar_header(info: TarInfo) -> bytes:
     """Return the header of a file. A path that is long or not ASCII is written twice.
 
-    POSIX requires the pax header. Readers that skip it find the same path in the header after it.
+    For such a path, POSIX requires a pax header. Programs that skip the pax header find the same path in the
+    plain header after it.
     """
     header = info.tobuf(PAX_FORMAT, "utf-8", "strict")
     plain = None if len(header) == BLOCKSIZE else _ustar_header(info)

@@ -1,4 +1,4 @@
-"""Convert our values to MCP messages, and define the types of these messages."""
+"""Convert catalog values to MCP messages, and define the types of these messages."""
 
 import base64
 import json
@@ -75,7 +75,7 @@ def file_resource(uri: str, entry: SkillRecord, file: SkillFile | LiveFile) -> d
 
 
 def template_resource(template: SkillTemplate) -> dict[str, Json]:
-    """Return the resource template of the skills that a template describes."""
+    """Return the MCP resource template for a skill template."""
     return {
         "uriTemplate": template.uri,
         "name": template.path,
@@ -87,7 +87,7 @@ def template_resource(template: SkillTemplate) -> dict[str, Json]:
 def skill_meta(entry: SkillRecord) -> dict[str, Json]:
     """Return the frontmatter's `metadata` as `_meta`.
 
-    A prefix keeps its keys apart from all others (S6, S18).
+    A prefix keeps these keys separate from all other keys (S6, S18).
     """
     metadata = entry.frontmatter.get("metadata")
     if not isinstance(metadata, dict):
@@ -105,7 +105,7 @@ def directory_resource(uri: str) -> dict[str, Json]:
 
 
 def contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
-    """Return a content block: text as text, other bytes as base64 (S6)."""
+    """Return a content block. Text is sent as text, other content as base64 (S6)."""
     if is_text(content):
         return {"uri": uri, "mimeType": mime_type, "text": content.decode()}
     return blob_contents(uri, mime_type, content)

@@ -26,7 +26,7 @@ _PIECE = 65_536
 _BLOCK = 512
 _MAX_HEADER = 65_536
 _MAX_RECORDS = 1000
-"""Records in one header."""
+"""Maximum number of records in one header."""
 _HEADERS_PER_ENTRY = 4
 _FILE, _OLD_FILE, _FOLDER = b"0", b"\0", b"5"
 _LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL = b"L", b"K", b"x", b"g"
@@ -54,7 +54,7 @@ _DESCRIPTOR_SIZES = frozenset({0, 12, 16, 20, 24})
 
 
 class GzipReader:
-    """Reader of a gzip file, from the beginning to the end, that decompresses at most `limit` bytes."""
+    """Reads a gzip file from beginning to end. Decompresses at most `limit` bytes."""
 
     def __init__(self, content: bytes, limit: int) -> None:
         self._packed = memoryview(content)
@@ -76,7 +76,7 @@ class GzipReader:
         return b"".join(pieces)
 
     def finish(self) -> None:
-        """Read to the end. Raise `ArchiveError` if there is anything but padding."""
+        """Read to the end. Raise `ArchiveError` if the rest contains anything but padding."""
         rest = bytes(self._ahead) or self._next()
         while rest:
             if rest.count(0) != len(rest):
@@ -84,7 +84,7 @@ class GzipReader:
             rest = self._next()
 
     def _next(self) -> bytes:
-        """Return more bytes, or none at the end. zlib has verified the checksum then."""
+        """Return more bytes. At the end, after zlib has verified the checksum, return no bytes."""
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail
             if not packed:
@@ -161,12 +161,18 @@ def _extended_fields(kind: bytes, size: int, stream: GzipReader) -> dict[bytes, 
 
 
 def _is_used_key(key: bytes) -> bool:
-    """Return whether a record is used. Others are not stored: an archive may have any number of headers."""
+    """Return whether a record with this key is used.
+
+    Other records are not stored, because an archive may have any number of headers.
+    """
     return key in {b"path", b"size"} or key.startswith(_SPARSE_KEY)
 
 
 def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and values of a pax header: `17 path=SKILL.md` and a line break, 17 bytes in all."""
+    """Yield the keys and values in a pax header.
+
+    For example, `17 path=SKILL.md` and a line break have 17 bytes.
+    """
     start = 0
     for _ in range(_MAX_RECORDS + 1):
         if start == len(content):
@@ -194,7 +200,7 @@ def _number(field: bytes) -> int:
 
 
 def _mode(field: bytes) -> int:
-    """Return the permissions of a file, or 0 if they are invalid: nothing depends on them."""
+    """Return the permissions of a file, or 0 if they are invalid."""
     try:
         return _number(field)
     except ArchiveError:
@@ -224,7 +230,7 @@ class _ZipEntry:
     @property
     def name(self) -> str:
         try:
-            return self.raw_name.decode()  # even without the flag, which macOS omits
+            return self.raw_name.decode()  # even without the UTF-8 flag, which macOS omits
         except UnicodeDecodeError:
             return utf8_name(self.raw_name) if self.flags & _UTF8 else self.raw_name.decode("cp437")
 
@@ -241,7 +247,7 @@ class _ZipEntry:
         return None if stat.S_IFMT(self.mode) in {0, stat.S_IFREG, stat.S_IFDIR} else NOT_FILE_OR_FOLDER
 
     def read(self, packed: memoryview, left: int) -> bytes:
-        """Return the decompressed content; at most `left` + 1 bytes."""
+        """Return the decompressed content, at most `left` + 1 bytes."""
         if self.method == _PLAIN:
             content, whole = bytes(packed[: left + 1]), True
         else:
@@ -268,7 +274,7 @@ def unzip(content: bytes, into: UnpackedFiles) -> None:
 
 
 def _read_directory(content: bytes, into: UnpackedFiles) -> tuple[list[_ZipEntry], int]:
-    """Return the entries of a zip file ordered by offset, and where the last of them ends."""
+    """Return the entries of a zip file ordered by offset, and the offset at which the last entry ends."""
     at = content.rfind(_END_MARK)
     if at < 0 or len(content) < at + _END.size:
         raise ArchiveError(TRUNCATED if content.startswith(_LOCAL_MARK) else "is not a zip file")
@@ -289,7 +295,7 @@ def _read_directory(content: bytes, into: UnpackedFiles) -> tuple[list[_ZipEntry
 
 
 def _parse_directory_entry(content: memoryview, position: int) -> tuple[_ZipEntry, int]:
-    """Return the directory entry at `position`, and the position of the next one."""
+    """Return the directory entry at `position`, and the position of the next entry."""
     start = position + _CENTRAL.size
     if start > len(content):
         raise ArchiveError(DAMAGED)
@@ -329,12 +335,12 @@ def _iter_entry_bytes(
 
 
 def unpack(content: bytes, form: ArchiveFormat, bounds: ArchiveBounds) -> dict[str, bytes]:
-    """Return the files of an archive by path: either all of them, or raise `ArchiveError`."""
+    """Return all files of an archive by path. Raises `ArchiveError` if the archive is refused."""
     return unpack_with_modes(content, form, bounds).files
 
 
 def unpack_with_modes(content: bytes, form: ArchiveFormat, bounds: ArchiveBounds) -> UnpackedFiles:
-    """Return the files of an archive, and which of them are executable. Raises `ArchiveError`."""
+    """Return all files of an archive, and which files are executable. Raises `ArchiveError`."""
     if len(content) > bounds.packed:
         raise ArchiveError(f"has more than {bounds.packed:,} bytes")
     unpacked = UnpackedFiles(bounds)

@@ -6,7 +6,7 @@ from skillwire.lazy import exports
 
 if TYPE_CHECKING:
     from skillwire.features.addition import Addition
-    from skillwire.features.prompts import PromptContent
+    from skillwire.features.prompt_messages import PromptContent, PromptScope
     from skillwire.features.tools import SkillTools
     from skillwire.protocol.messages import Freshness
     from skillwire.server.build import skills_server
@@ -22,6 +22,7 @@ __all__ = [
     "Freshness",
     "HostPolicy",
     "PromptContent",
+    "PromptScope",
     "ServeOptions",
     "SkillTools",
     "http_app",
@@ -40,7 +41,8 @@ if not TYPE_CHECKING:  # a type checker must see only the names above
             "Freshness": "skillwire.protocol.messages",
             "Channel": "skillwire.server.serve_options",
             "HostPolicy": "skillwire.server.http.address",
-            "PromptContent": "skillwire.features.prompts",
+            "PromptContent": "skillwire.features.prompt_messages",
+            "PromptScope": "skillwire.features.prompt_messages",
             "ServeOptions": "skillwire.server.serve_options",
             "SkillTools": "skillwire.features.tools",
             "http_app": "skillwire.server.http.app",

@@ -15,7 +15,7 @@ class SourceFacts:
     place: str
     """A folder or a URL. Shown only to the operator."""
     origin: str
-    """The origin shown for its skills: `owner/repo` on GitHub, a host on the web, else the label."""
+    """The origin shown for the source's skills: `owner/repo` on GitHub, else the source's label."""
     given_by: str
     removable: bool
     fetched: datetime | None = None
@@ -24,19 +24,19 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Settings of a server that are not about one source."""
+    """Settings that apply to a whole server."""
 
     static: bool = False
     static_fixed: str = ""
-    """The option or file that fixes static mode; empty if static mode can be changed here."""
+    """Where static mode was set if it cannot be changed here, such as `command line`; else empty."""
     allowed_origins: tuple[str, ...] = ()
     config_file: str = ""
 
 
 class Admin(Protocol):
-    """Changes the running server, and the configuration that it starts with next time.
+    """Changes a running server and the configuration with which it starts next time.
 
-    Every method that changes something raises `UsageError` if it cannot.
+    A method raises `UsageError` if it cannot make the change.
     """
 
     @property
@@ -45,13 +45,16 @@ class Admin(Protocol):
         ...
 
     def sources(self) -> Sequence[SourceFacts]:
-        """Return every source. If two sources have a skill at the same path, the first one keeps it."""
+        """Return every source.
+
+        If two sources have a skill at the same path, the first source takes precedence.
+        """
         ...
 
     def settings(self) -> ServerSettings: ...
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after every change. Return a function that stops that."""
+        """Call `listener` after every change. Return a function that removes the listener."""
         ...
 
     async def add_source(self, source: str, label: str | None, prefix: str | None) -> None:
@@ -65,7 +68,7 @@ class Admin(Protocol):
         ...
 
     async def set_visibility(self, uri: str, sides: Mapping[str, bool | None]) -> None:
-        """Set the visibility for `assistant`, `user` or both; None leaves a side to the frontmatter."""
+        """Set the visibility for `assistant`, `user` or both. If a value is None, the frontmatter decides."""
         ...
 
     async def set_allowed_origins(self, origins: Sequence[str]) -> None: ...

@@ -1,4 +1,4 @@
-"""Build a server of the MCP SDK from features; translate Skillwire errors to JSON-RPC errors."""
+"""Build an MCP SDK server from features, and translate Skillwire errors to JSON-RPC errors."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -25,21 +25,23 @@ from skillwire.server.response_cache import CACHED_METHODS, ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 
 TOKEN_PRESENTED = "skillwire.token_shown"  # noqa: S105 - a name
-"""ASGI scope key that marks a request which sent the server's token."""
+"""ASGI scope key that marks a request with the server's token."""
 _log = logging.getLogger(__name__)
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Handler: TypeAlias = Callable[[Context, Any], Awaitable[Any]]
 
 PRIVATE = Freshness(private=True)
-"""For skills attached to an existing server: which client may see what is unknown (S12)."""
+"""The freshness for skills attached to an existing server, where it is unknown which clients may see them
+(S12).
+"""
 
 _MAX_ECHOED_CHARACTERS = 2048
 """Maximum length of a URI that is repeated in an error."""
 
 
 class Params(types.RequestParams):
-    """Accept any parameters. Each feature checks its own, and reports what is wrong with them."""
+    """Any parameters of a request. Each feature checks its own parameters and reports what is wrong."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -56,14 +58,14 @@ def handler(name: str, method: Method, freshness: Freshness) -> Handler:
 async def respond(
     name: str, method: Method, freshness: Freshness, context: Context, call: Call | None = None
 ) -> dict[str, Any]:
-    """Return the answer to a request, with the fields that its protocol version requires (S12)."""
+    """Return the result of a request, with the fields that its protocol version requires (S12)."""
     params = context.params or {} if call is None else call.params
     answer = await call_method(name, method, Call(params, can_change(context), supports_skills(context)))
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return answer.result
     if name not in CACHEABLE:
         return complete(answer.result, None)
-    if context.request is not None and _has_shown_token(context):  # shared caches must not store it
+    if context.request is not None and _has_shown_token(context):  # shared caches must not store the result
         freshness = replace(freshness, private=True)
     return complete(answer.result, answer.freshness(freshness))
 
@@ -71,8 +73,8 @@ async def respond(
 def can_change(context: Context) -> bool:
     """Return whether a request may change the server.
 
-    A client on stdio belongs to the user. Over HTTP, any local process and pages of allowed origins can reach
-    the server, so the request must carry a token: that of this server, or one that the SDK has verified.
+    A client on stdio belongs to the user. Over HTTP, any local process and pages from allowed origins can
+    reach the server. So the request must contain this server's token, or a token that the SDK has verified.
     """
     return context.request is None or _has_shown_token(context)
 
@@ -82,18 +84,18 @@ def _has_shown_token(context: Context) -> bool:
 
 
 def shows_token(scope: Mapping[str, Any]) -> bool:
-    """Return whether an HTTP request carries the token of this server, or one that the SDK has verified."""
+    """Return whether an HTTP request contains this server's token, or a token that the SDK has verified."""
     return TOKEN_PRESENTED in scope or isinstance(scope.get("user"), AuthenticatedUser)
 
 
 def supports_skills(context: Context) -> bool:
-    """Return whether the client declares the extension, in its handshake or with this request."""
+    """Return whether the client declares the Skills extension, in its handshake or with this request."""
     declared = context.session.client_capabilities
     return declared is not None and EXTENSION in (declared.extensions or {})
 
 
 async def call_method(name: str, method: Method, call: Call) -> Answer:
-    """Call `method` and return its answer. Raises only `MCPError`."""
+    """Call `method` and return its result. Raises only `MCPError`."""
     try:
         return await method(call)
     except NotServedError as error:
@@ -120,8 +122,8 @@ def build_server(
 ) -> Server[Any]:
     """Return a server that answers the methods of `features` on every protocol version (S2).
 
-    With a `notifier`, clients are notified of changes while the server runs, and answers are cached in
-    `cache`, or in a new one if it is None.
+    With a `notifier`, clients are notified of changes while the server runs, and responses are cached in
+    `cache`, or in a new cache if it is None.
     """
     server = _SkillsServer(name, version=version, instructions=instructions)
     if notifier is not None:
@@ -137,9 +139,9 @@ def build_server(
 
 
 def cached_skills(server: Server[Any]) -> "CachedSkills | None":
-    """Return the cache of a server made by `build_server`; None if the server was changed since.
+    """Return the cache of a server from `build_server`, or None if the server was changed later.
 
-    Cached answers bypass the SDK, so a server with its own middleware or handlers must not use them.
+    Cached responses bypass the SDK, so a server with its own middleware or handlers must not use them.
     """
     if not isinstance(server, _SkillsServer) or server.cached is None:
         return None
@@ -162,7 +164,7 @@ class _SkillsServer(Server[Any]):
 
 
 def _identity(server: Server[Any]) -> tuple[object, ...]:
-    """Return everything of a server that affects its answers to cached methods."""
+    """Return all properties of a server that affect its responses to cached methods."""
     handlers = (server.get_request_handler(method) for method in CACHED_METHODS)
     info = (server.name, server.version, server.title, server.description, server.website_url, server.icons)
     return *info, dict(server.cache_hints or {}), server.lifespan, *server.middleware, *handlers
@@ -214,7 +216,7 @@ def _complete_handshake(
 
 
 def join_instructions(own: str | None, features: Sequence[Feature]) -> str:
-    """Return the instructions for a new client: the server's `own`, then those of the features."""
+    """Return the instructions for a new client: the server's `own`, then the features' instructions."""
     parts = [own or "", *(feature.instructions() for feature in features)]
     return "\n\n".join(part for part in parts if part)
 
@@ -232,8 +234,8 @@ def skills_server(
 ) -> Server[Any]:
     """Return an MCP server of the official SDK for `library`. `instructions` may name skill URIs (S20).
 
-    While it runs, the library follows its sources, and clients are notified of changes. Pass `features` and
-    `cache` to share them with other code; by default the features follow from `options`.
+    While the server runs, the library follows its sources, and clients are notified of changes. Pass
+    `features` and `cache` to share them with other code. By default, `options` determine the features.
     """
     if features is None:
         features = all_features(library, options or ServeOptions())

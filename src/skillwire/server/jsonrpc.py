@@ -1,6 +1,6 @@
-"""Parse a line from a client into a JSON-RPC message, or into the error to answer with.
+"""Parse a line from a client into a JSON-RPC message, or into the error to send back.
 
-The SDK does not answer a line that it cannot parse, and the client would wait for ever.
+The SDK does not answer a line that it cannot parse, so the client would wait forever.
 """
 
 from dataclasses import dataclass
@@ -31,16 +31,16 @@ class Refusal:
 
 
 def read_message(line: bytes) -> types.JSONRPCMessage | Refusal:
-    """Return the message in `line`, or the refusal to answer with. Never raises.
+    """Return the message in `line`, or the refusal to send back. Never raises.
 
-    Checks every limit on what a client may send, so later code need not check again.
+    Checks every limit on messages from clients, so that later code need not check them again.
     """
     if has_more_values(line, MAX_MESSAGE_VALUES):
         return refusal(
             types.INVALID_REQUEST, f"a message may have at most {MAX_MESSAGE_VALUES:,} JSON values"
         )
     try:
-        # orjson rejects what other parsers accept: lone surrogates, NaN, bad UTF-8, unlimited nesting.
+        # Unlike other parsers, orjson rejects lone surrogates, NaN, invalid UTF-8 and unlimited nesting.
         value: object = orjson.loads(line)
     except orjson.JSONDecodeError:
         return refusal(types.PARSE_ERROR, "this line is not JSON")
@@ -78,7 +78,7 @@ def _parse_message(message: dict[str, Any], length: int) -> types.JSONRPCMessage
 
 
 def _too_large(message: dict[str, Any]) -> str | None:
-    """Return a message that names the part of a request which exceeds its limit, or None."""
+    """Return an error message about the part of a request that exceeds its limit, or None."""
     method = message.get("method")
     if not isinstance(method, str):  # a response, or not a message
         return None
@@ -97,6 +97,6 @@ def is_id(value: object) -> TypeGuard[types.RequestId]:
 
 
 def refusal(code: int, message: str, request_id: str | int | None = None) -> Refusal:
-    """Return an error answer to an invalid message, with the id of the request if it is known."""
+    """Return an error response to an invalid message, with the request id if it is known."""
     error = types.ErrorData(code=code, message=message)
     return Refusal(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))

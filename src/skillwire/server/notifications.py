@@ -1,4 +1,4 @@
-"""Notify clients of changes, in the way that each client's protocol version defines."""
+"""Notify clients of changes, as each client's protocol version requires."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -47,9 +47,9 @@ Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], 
 _PAUSE = 0.1
 """Seconds between two rounds of notifications. Events in between are sent together."""
 MAX_ALL_SUBSCRIPTION_BYTES = 64 * 1024 * 1024
-"""Memory, in bytes, for the subscriptions of all clients together."""
+"""Maximum memory for the subscriptions of all clients together, in bytes."""
 _PER_SUBSCRIPTION = 300
-"""Bytes of memory that a subscription takes besides its URI."""
+"""Memory that a subscription takes besides its URI, in bytes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +59,7 @@ class Session:
     connection: Connection
     uris: set[str] = field(default_factory=set[str])
     uri_bytes: int = 0
-    """Total length of these URIs."""
+    """Total length of the subscribed URIs."""
     _pending_events: dict[ServerEvent, None] = field(default_factory=dict[ServerEvent, None])
     _is_sending: bool = False
 
@@ -74,7 +74,7 @@ class Session:
         self.uri_bytes -= len(uri)
 
     def notify(self, lists: Iterable[ServerEvent], uris: AbstractSet[str], tasks: TaskGroup) -> None:
-        """Send the client the changes that concern it, in a task of its own.
+        """Send the client the changes that concern it, in a separate task.
 
         A client that does not read its notifications delays no other client.
         """
@@ -106,8 +106,8 @@ class Session:
 
 
 def can_notify(context: Context) -> bool:
-    """Return whether the server can send notifications to this client, which needs a session for that."""
-    # The SDK keeps no list of its sessions, and has no public way from a request to its connection.
+    """Return whether the server can send notifications to this client. This requires a session."""
+    # The SDK keeps no list of its sessions, and has no public API to get from a request to its connection.
     connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return connection.has_standalone_channel
 
@@ -116,13 +116,14 @@ class Sessions:
     """The clients with a session, to which the server can send notifications at any time."""
 
     def __init__(self, on_left: Callable[[Collection[str]], None]) -> None:
-        """`on_left` is called with the subscriptions of a client that has disconnected."""
+        """Track sessions. `on_left` is called with the subscriptions of a client that has disconnected."""
         self._on_left = on_left
         self._sessions: dict[int, Session] = {}
 
     def of(self, context: Context) -> Session | None:
-        """Return the session of a request; None if the client has no session."""
-        # The SDK keeps no list of its sessions, and has no public way from a request to its connection.
+        """Return the session of a request, or None if the client has no session."""
+        # The SDK keeps no list of its sessions, and has no public API to get from a request to its
+        # connection.
         connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS or not connection.has_standalone_channel:
             return None
@@ -146,15 +147,19 @@ class Sessions:
 
 
 class ChangeNotifier:
-    """Keeps the subscriptions of all clients, and notifies them of changes to a library."""
+    """Manages the subscriptions of all clients, and notifies the clients of changes to a library."""
 
     def __init__(
         self, library: Library, features: Sequence[Feature], bus: SubscriptionBus | None = None
     ) -> None:
-        """`bus` carries the events of protocol 2026-07-28. Pass the server's own if it has one."""
+        """Notify clients of changes to `library`.
+
+        `bus` carries the events of protocol 2026-07-28. If the server has its own bus, pass it.
+        """
         self._library = library
         self._features = features
         self._schemes = {scheme for feature in features for scheme in feature.schemes()}
+        self._uri_base = next((each.uri_base for each in features if each.uri_base is not None), None)
         self._sessions = Sessions(on_left=self._on_left)
         self._bus = bus or InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
@@ -164,7 +169,7 @@ class ChangeNotifier:
         self._has_events = anyio.Event()
         self._run_lock = anyio.Lock()
         self.stop_listening = library.listen(self._queue_events)
-        """Stop receiving changes of the library, for good."""
+        """Stops receiving changes of the library permanently."""
 
     @property
     def library(self) -> Library:
@@ -210,17 +215,17 @@ class ChangeNotifier:
             check_subscriptions(requested)
         except BadParamsError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
-        # A URI at which nothing can ever be served is neither acknowledged nor stored.
+        # If nothing can ever be served at a URI, its subscription is neither acknowledged nor stored.
         ours = list(dict.fromkeys(uri for uri in requested if self._may_serve(uri)))
         if stream is None and len(ours) < len(requested):
             subset = params.notifications.model_copy(update={"resource_subscriptions": ours})
             params = params.model_copy(update={"notifications": subset})
         size = self._count_subscriptions(ours if stream is None else requested)
-        self._library.subscribe(ours)
+        self._library.subscribe(self._inner(ours))
         try:
             return await (stream or self._listen)(context, params)
         finally:
-            self._library.unsubscribe(ours)
+            self._library.unsubscribe(self._inner(ours))
             self._subscription_bytes -= size
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
@@ -242,7 +247,7 @@ class ChangeNotifier:
                 raise MCPError(types.INVALID_PARAMS, f"a client may subscribe to at most {limit}")
             self._count_subscriptions([uri])
             session.add(uri)
-            self._library.subscribe([uri])
+            self._library.subscribe(self._inner([uri]))
         return types.EmptyResult()
 
     async def unsubscribe(
@@ -265,12 +270,26 @@ class ChangeNotifier:
 
     def _may_serve(self, uri: str) -> bool:
         """Return whether something can be served at `uri`, now or later, judged by its scheme."""
+        if self._uri_base is not None and self._uri_base.to_inner(uri) is None:
+            return False
         return uri.partition("://")[0] in self._schemes
 
-    def _count_subscriptions(self, uris: Collection[str]) -> int:
-        """Count subscriptions, and return their size.
+    def _inner(self, uris: Collection[str]) -> Collection[str]:
+        """Return the URIs that clients use in the form that the library uses."""
+        if (base := self._uri_base) is None:
+            return uris
+        return [uri if (inner := base.to_inner(uri)) is None else inner for uri in uris]
 
-        Raises `MCPError` if all clients together have too many.
+    def _subscribed(self, uris: Collection[str]) -> AbstractSet[str]:
+        """Return the URIs in `uris` to which at least one client subscribes."""
+        if (base := self._uri_base) is None:
+            return self._library.subscribed_uris & uris
+        return {uri for uri in uris if base.to_inner(uri) in self._library.subscribed_uris}
+
+    def _count_subscriptions(self, uris: Collection[str]) -> int:
+        """Count subscriptions towards the common limit, and return their size.
+
+        Raises `MCPError` if all clients together have too many subscriptions.
         """
         size = _size(uris)
         if self._subscription_bytes + size > MAX_ALL_SUBSCRIPTION_BYTES:
@@ -285,18 +304,18 @@ class ChangeNotifier:
 
     def _on_left(self, uris: Collection[str]) -> None:
         """Remove the subscriptions of a session."""
-        self._library.unsubscribe(uris)
+        self._library.unsubscribe(self._inner(uris))
         self._subscription_bytes -= _size(uris)
 
     def _queue_events(self, change: Change) -> None:
-        """Queue the events that follow from a change of the library."""
+        """Queue the events for a change of the library."""
         lists = self.lists
         for feature in self._features:
             self._pending_events |= {
                 _LIST_EVENTS[kind] for kind in feature.lists_changed(change) if kind in lists
             }
             self._pending_events |= {
-                ResourceUpdated(uri) for uri in self._library.subscribed_uris & feature.updated_uris(change)
+                ResourceUpdated(uri) for uri in self._subscribed(feature.updated_uris(change))
             }
         if self._pending_events:
             self._has_events.set()
@@ -304,14 +323,19 @@ class ChangeNotifier:
     def note(self, lists: Iterable[ListKind], uris: Iterable[str]) -> None:
         """Queue notifications for changes outside the library."""
         self._pending_events |= {_LIST_EVENTS[kind] for kind in lists if kind in self.lists}
-        self._pending_events |= {ResourceUpdated(uri) for uri in uris if uri in self._library.subscribed_uris}
+        self._pending_events |= {ResourceUpdated(uri) for uri in self._subscribed(set(uris))}
         if self._pending_events:
             self._has_events.set()
 
     async def run(self) -> None:
-        """Follow the library and notify clients, until cancelled. Of concurrent calls, one does the work."""
+        """Follow the library and notify clients, until cancelled.
+
+        If called concurrently, one call does the work.
+        """
         async with self._run_lock, anyio.create_task_group() as tasks:
-            self._has_events = anyio.Event()  # an event belongs to one loop, and a server may run twice
+            self._has_events = (
+                anyio.Event()
+            )  # an event belongs to one event loop, and a server may run more than once
             if self._pending_events:
                 self._has_events.set()
             tasks.start_soon(self._library.follow)

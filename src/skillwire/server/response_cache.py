@@ -1,8 +1,8 @@
-"""The response cache: answers to the three most frequent requests, stored as bytes and sent without the SDK.
+"""The response cache: responses to frequent requests, stored as bytes and sent without the SDK.
 
-`skills/list`, `skills/get` and `resources/read` are answered by the same features that the SDK calls. A
-stored answer is used while its validator is current, so file bytes always match the listed digest (S19). Any
-request that does not have exactly a known shape is left to the SDK, including its errors.
+The cache calls the same features for `skills/list`, `skills/get` and `resources/read` as the SDK. A stored
+response is used only while its validator is current, so file bytes always match the listed digest (S19). The
+SDK answers every request that does not have exactly a known shape, including all errors.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,42 +22,46 @@ MODERN_VERSION = "2026-07-28"
 MCP_META_PREFIX = "io.modelcontextprotocol/"
 
 BEFORE_ID, BEFORE_RESULT = b'{"jsonrpc":"2.0","id":', b',"result":'
-"""The bytes of an answer before its id, and between its id and its result."""
+"""The bytes of a response before its id, and between its id and its result."""
 
 BUDGET = 16 * 1024 * 1024
-"""Total bytes of cached answers."""
+"""Maximum total size of cached responses, in bytes."""
 _LARGEST = BUDGET // 4
-"""Maximum bytes of one cached answer. A larger one would evict too many others."""
+"""Maximum size of one cached response in bytes. A larger response would evict too many others."""
 
 MAX_MESSAGE_LENGTH = MAX_PARAMETER_BYTES
-"""Bytes of a request that the cache handles. In a message this short, no parameter exceeds its limit."""
+"""Maximum size of a request that the cache handles, in bytes.
+
+In a message this short, no parameter exceeds its limit.
+"""
 
 _MAX_SEEN_KEYS = 8192
-"""Number of questions remembered as requested once."""
+"""Maximum number of questions remembered as requested before."""
 
 _ARGUMENT = {SKILLS_LIST: "cursor", SKILLS_GET: "uri", RESOURCES_READ: "uri"}
-"""The one parameter of each cached method. Only `skills/list` may omit it."""
+"""The only parameter of each cached method. Only `skills/list` may omit it."""
 CACHED_METHODS = tuple(_ARGUMENT)
-"""The methods whose answers are cached."""
+"""The methods whose responses are cached."""
 _VERSION, _CAPABILITIES = f"{MCP_META_PREFIX}protocolVersion", f"{MCP_META_PREFIX}clientCapabilities"
 _CLIENT = frozenset({"name", "version", "title"})
 
 
 class Question(NamedTuple):
-    """A request that the cache can answer, without its id. The key of a cached answer."""
+    """A request without its id that the cache can answer. It is the key of a cached response."""
 
     method: str
     argument: str | None
     modern: bool
 
-    def call(self) -> Call:
+    def to_call(self) -> Call:
+        """Convert the question to a call of the method that answers it."""
         return Call({} if self.argument is None else {_ARGUMENT[self.method]: self.argument})
 
 
 class ResponseCache:
-    """Caches answers that were requested more than once, within a budget of bytes. Evicts the oldest first.
+    """Caches responses that were requested more than once, up to a total size. Evicts the oldest first.
 
-    A client that lists everything once, or reads every file once, fills no cache and evicts nothing.
+    A client that lists or reads everything only once adds nothing to the cache, and evicts nothing.
     """
 
     def __init__(
@@ -69,7 +73,10 @@ class ResponseCache:
         version: str,
         budget: int = BUDGET,
     ) -> None:
-        """`name` and `version` of the server go into every answer of protocol 2026-07-28."""
+        """Create a cache.
+
+        `name` and `version` identify the server in every response of protocol 2026-07-28.
+        """
         self._features = {
             method: each for each in features for method in each.methods() if method in _ARGUMENT
         }
@@ -78,16 +85,16 @@ class ResponseCache:
         self._entries: dict[Question, tuple[Validator, bytes]] = {}
         self._room = self._budget = budget
         self._seen_keys: set[int] = set()
-        """Hashes of the questions requested so far. A collision only caches an answer earlier."""
+        """Hashes of the questions requested so far. A collision only caches a response earlier."""
 
     @property
     def private(self) -> bool:
-        """Whether its answers are marked as private to one client."""
+        """Whether responses are marked as private to one client."""
         return self._freshness.private
 
     @property
     def cached_bytes(self) -> int:
-        """Total bytes of cached answers."""
+        """Current total size of cached responses, in bytes."""
         return self._budget - self._room
 
     def get_cached(self, cache_key: Question) -> bytes | None:
@@ -105,7 +112,7 @@ class ResponseCache:
 
         Returns None if the SDK must answer.
         """
-        call = cache_key.call()
+        call = cache_key.to_call()
         feature = self._features.get(cache_key.method)
         if feature is None or (validator := feature.validator(cache_key.method, call)) is None:
             return None
@@ -113,7 +120,7 @@ class ResponseCache:
             answer = await feature.methods()[cache_key.method](call)
         except SkillwireError:
             return None
-        if answer.private:  # a question does not identify the client
+        if answer.private:  # a question does not contain the client's identity
             return None
         result = answer.result
         if cache_key.modern:
@@ -121,7 +128,7 @@ class ResponseCache:
             result["_meta"] = {**cast("dict[str, Json]", result.get("_meta") or {}), **self._stamp}
         try:
             encoded = orjson.dumps(result)
-        except orjson.JSONEncodeError:  # such as an integer of more than 64 bits in a frontmatter
+        except orjson.JSONEncodeError:  # for example, an integer of more than 64 bits in a frontmatter
             return None
         if self._is_repeated(cache_key) and validator.is_current():
             self._store(cache_key, validator, encoded)
@@ -157,7 +164,7 @@ def wrap_result(request_id: bytes, result: bytes, end: bytes = b"") -> bytes:
 
 
 def parse_modern_request(message: object) -> tuple[str | int, Question] | None:
-    """Return the id and the question of a protocol 2026-07-28 request; None if the cache cannot answer it."""
+    """Return the id and question of a protocol 2026-07-28 request, or None if the cache cannot answer it."""
     if not _is_object(message) or len(message) != 4 or not _is_request(message):
         return None
     params = message.get("params")
@@ -167,7 +174,7 @@ def parse_modern_request(message: object) -> tuple[str | int, Question] | None:
 
 
 def parse_legacy_request(message: object) -> tuple[str | int, Question] | None:
-    """Return the id and the question of a request after a handshake; None if the cache cannot answer it."""
+    """Return the id and question of a request after a handshake, or None if the cache cannot answer it."""
     if not _is_object(message) or not _is_request(message):
         return None
     params = message.get("params", {})
@@ -179,7 +186,10 @@ def parse_legacy_request(message: object) -> tuple[str | int, Question] | None:
 def _parse_request(
     message: dict[str, Any], params: dict[str, Any], *, others: int, modern: bool
 ) -> tuple[str | int, Question] | None:
-    """Return the id and the question, if `params` has only the argument and `others` keys checked before."""
+    """Return the id and question of a request, or None.
+
+    `params` must contain only the method's argument and `others` keys, which are already checked.
+    """
     method: str = message["method"]
     argument = params.get(_ARGUMENT[method])
     if argument is None:
@@ -208,7 +218,7 @@ def _is_id(value: object) -> bool:
 
 
 def _is_plain_envelope(meta: object) -> bool:
-    """Return whether `_meta` has only the members that protocol 2026-07-28 defines, each well-formed."""
+    """Return whether `_meta` has only well-formed members that protocol 2026-07-28 defines."""
     if not _is_object(meta) or _CAPABILITIES not in meta or _VERSION not in meta:
         return False
     for key, value in meta.items():

@@ -1,4 +1,4 @@
-"""Options for how skills are offered, and the features that follow from them. Does not import the SDK."""
+"""`ServeOptions`, and the features that these options enable. Does not import the SDK."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,8 @@ from skillwire.features.directory import DirectoryFeature
 from skillwire.features.drafts import DraftIndexDocument, SkillManifests
 from skillwire.features.extension import ExtensionFeature
 from skillwire.features.instructions import InstructionsFeature
-from skillwire.features.prompts import AuthoredPromptsFeature, PromptContent, PromptsFeature
+from skillwire.features.prompt_messages import PromptContent, PromptMessages, PromptScope
+from skillwire.features.prompts import AuthoredPromptsFeature, PromptsFeature
 from skillwire.features.resources import (
     Document,
     ProblemsDocument,
@@ -25,7 +26,9 @@ from skillwire.features.resources import (
 )
 from skillwire.features.tools import MAX_FILE_BYTES, SkillTools, Tool, ToolsFeature
 from skillwire.features.visible_skills import VisibleSkills
+from skillwire.features.whole_prompts import DEFAULT_PROMPT_TOKENS, WholePrompts
 from skillwire.library.library import Library
+from skillwire.protocol.uri_base import UriBase
 
 if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
@@ -37,7 +40,7 @@ NAME = "skillwire"
 
 
 class Channel(StrEnum):
-    """Where the list of skills for the model goes."""
+    """Where models find the list of skills."""
 
     INSTRUCTIONS = "instructions"
     TOOL_DESCRIPTION = "tool-description"
@@ -45,7 +48,7 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How skills are offered to clients: tools, prompts, catalogue, drafts and limits."""
+    """Options for serving skills to clients: tools, prompts, list of skills, drafts and limits."""
 
     channel: Channel = Channel.INSTRUCTIONS
     catalog_tokens: int = DEFAULT_TOKENS
@@ -55,32 +58,46 @@ class ServeOptions:
     skill_tools: SkillTools = SkillTools.ALWAYS
     """Which clients get the tools that load skills."""
     prompt_content: PromptContent = PromptContent.RESOURCE
-    """Form of the content of skill prompts. With a `frame` it is always text."""
+    """Format of the skill in prompts. With a `frame`, it is always text."""
+    prompt_scope: PromptScope = PromptScope.DOCUMENT
+    """How much of a skill its prompt contains. Prompts with whole skills are always text."""
+    prompt_tokens: int = DEFAULT_PROMPT_TOKENS
+    """Maximum size of a prompt with a whole skill, in tokens. A larger skill gets its `SKILL.md` only."""
     drafts: bool = True
-    """Whether to serve an index for hosts of early drafts, and a manifest of each skill."""
+    """Whether to serve an index for hosts that use early drafts, and a manifest for each skill."""
     list_nonconforming: bool = False
     """Whether `skills/list` and the index include skills that make strict clients reject the whole list."""
     archives: bool = False
-    """Whether every skill can also be read as an archive."""
+    """Whether every skill except live skills can also be read as an archive."""
     legacy_uris: bool = False
     """Whether skills can also be read at the URIs used before the extension."""
+    scheme: str | None = None
+    """The scheme of all skill URIs that clients see, such as `github`. The default is `skill`."""
+    authority: str | None = None
+    """What follows the scheme, before the path of the skill, such as `owner/repo`. Requires a `scheme`."""
     additions: Sequence[Addition] = ()
     """Features of product areas, such as `ContractOptions()` for the repository contract."""
     tools: Sequence[Tool] = ()
-    """Further tools, listed after those that load skills."""
+    """Further tools, listed after the tools that load skills."""
     unlisted: Sequence[UnlistedResources] = ()
     """Further resources that can be read but are not listed."""
     frame: Frame | None = None
-    """Marks skill text from other servers with its origin, wherever a model gets to read it."""
+    """A function that marks skill text from other servers with its origin, wherever a model reads it."""
 
     def __post_init__(self) -> None:
-        """Convert enum values given as plain text. Raises `InvalidValueError`."""
+        """Convert enum values given as plain text. Raises `InvalidValueError`, also for a wrong scheme."""
         for option, kind in _ENUMS.items():
             object.__setattr__(self, option, _member(option, kind, getattr(self, option)))
+        UriBase.of(self.scheme, self.authority)
+
+    @property
+    def uri_base(self) -> UriBase | None:
+        """What replaces `skill://` in all URIs that clients see; None if nothing does."""
+        return UriBase.of(self.scheme, self.authority)
 
 
 def chosen_options(options: ServeOptions | None, *, every_client: bool | None) -> ServeOptions:
-    """Return `options` or the defaults. `every_client` takes precedence unless it is None."""
+    """Return `options`, or the defaults if it is None. `every_client` takes precedence unless it is None."""
     chosen = options or ServeOptions()
     return chosen if every_client is None else replace(chosen, every_client=every_client)
 
@@ -89,8 +106,9 @@ _ENUMS: Mapping[str, type[StrEnum]] = {
     "channel": Channel,
     "skill_tools": SkillTools,
     "prompt_content": PromptContent,
+    "prompt_scope": PromptScope,
 }
-"""The options with an enum as their type."""
+"""The options whose type is an enum."""
 
 
 def _member(option: str, kind: type[StrEnum], value: object) -> StrEnum:
@@ -109,6 +127,15 @@ def all_features(
 
     `prompts` are the prompts of skills written in code.
     """
+    features = _all_features(library, options, prompts or {})
+    if (uri_base := options.uri_base) is None:
+        return features
+    from skillwire.features.scheme import OtherScheme  # noqa: PLC0415 - few servers need it
+
+    return [OtherScheme(feature, uri_base) for feature in features]
+
+
+def _all_features(library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]") -> list[Feature]:
     added = join_additions([each.add_to(library) for each in options.additions])
     features: list[Feature] = [
         ExtensionFeature(library, list_nonconforming=options.list_nonconforming),
@@ -116,7 +143,7 @@ def all_features(
         _resources(library, options, added),
     ]
     if options.every_client:
-        return [*features, *_for_every_client(library, options, prompts or {}, added)]
+        return [*features, *_for_every_client(library, options, prompts, added)]
     if prompts:
         features.append(AuthoredPromptsFeature(prompts))
     return [*features, CompletionFeature(library)]
@@ -138,7 +165,10 @@ def _for_every_client(
         frame=options.frame,
         offered=options.skill_tools,
     )
-    yield PromptsFeature(visible, options.catalog_tokens, prompts, options.frame, options.prompt_content)
+    is_whole = options.prompt_scope is PromptScope.WHOLE
+    whole = WholePrompts(library, options.prompt_tokens) if is_whole else None
+    messages = PromptMessages(visible, options.frame, options.prompt_content, whole)
+    yield PromptsFeature(visible, options.catalog_tokens, prompts, messages)
     yield CompletionFeature(library, visible)
     if not in_tools:
         yield InstructionsFeature(

@@ -13,7 +13,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @asynccontextmanager
 async def on_stop_signal(stop: Callable[[], None]) -> AsyncGenerator[None]:
-    """Call `stop` on each SIGINT or SIGTERM while the block runs. Do nothing if the process is not ours."""
+    """Call `stop` on each SIGINT or SIGTERM while the block runs.
+
+    Does nothing unless Skillwire owns the process.
+    """
     if not is_ours():
         yield
         return
@@ -23,7 +26,7 @@ async def on_stop_signal(stop: Callable[[], None]) -> AsyncGenerator[None]:
             with anyio.open_signal_receiver(*_SIGNALS) as received:
                 async for _ in received:
                     stop()
-        except NotImplementedError:  # Windows: leave the interpreter's own handling
+        except NotImplementedError:  # on Windows, keep Python's own signal handling
             return
 
     async with anyio.create_task_group() as tasks:

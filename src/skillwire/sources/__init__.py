@@ -1,4 +1,4 @@
-"""The sources of skills, and everything needed to write one of your own."""
+"""The sources of skills, and everything that is needed to write a custom source."""
 
 from typing import TYPE_CHECKING
 

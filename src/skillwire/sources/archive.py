@@ -1,4 +1,4 @@
-"""`ArchiveSource`: a zip or tar.gz file, unpacked into the cache and served as a folder from there."""
+"""`ArchiveSource`: a zip or tar.gz file, which is unpacked into the cache and served from there."""
 
 import hashlib
 import os
@@ -27,18 +27,23 @@ from skillwire.sources.folder.files import Stamp, make_executable, raise_if_exha
 from skillwire.sources.folder.ignore import IgnoreRules
 
 LOCAL_ARCHIVE_BOUNDS = ArchiveBounds(bytes=256 * 1024 * 1024, entries=10_000)
-"""Larger than the limits of one skill: an archive may contain many, and each is checked on its own later."""
+"""Limits for an archive.
+
+They exceed the limits of one skill, because an archive may contain many skills, which are checked later.
+"""
 
 _POLL_SECONDS = 1.0
 _RETENTION_SECONDS = 7 * 24 * 3600
-"""How long an outdated snapshot stays: a server that does not watch for changes may still use it."""
+"""Seconds for which an outdated snapshot is kept, because a server that does not watch for changes may still
+use it.
+"""
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 _MACOS_FOLDER = "__MACOSX/"
-"""Metadata that macOS adds to archives."""
+"""The start of the paths of metadata that macOS adds to archives."""
 
 
 class ArchiveSource(FetchedSource):
-    """The skills of a zip or tar.gz file, unpacked again whenever the file changes."""
+    """The skills in a zip or tar.gz file. The file is unpacked again whenever it changes."""
 
     def __init__(
         self,
@@ -49,10 +54,10 @@ class ArchiveSource(FetchedSource):
         limits: Limits | None = None,
         live: bool = False,
     ) -> None:
-        """Serve the archive at `path`. It is unpacked into `cache`, or into the platform's cache folder.
+        """Serve the archive at `path`.
 
-        With `live`, the last good snapshot is served at once, and the file may appear later. Raises
-        `PlatformError` on Windows.
+        It is unpacked into `cache`, which defaults to the platform's cache folder. With `live`, the last good
+        snapshot is served at once, and the file may be missing at first. Raises `PlatformError` on Windows.
         """
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
         name = label or Path(path).name.removesuffix(".gz").rpartition(".")[0] or "skills"
@@ -60,7 +65,7 @@ class ArchiveSource(FetchedSource):
 
 
 class ArchiveFetcher(Fetcher):
-    """Unpacks one archive, and again whenever the file changes."""
+    """Unpacks one archive, and unpacks it again whenever the file changes."""
 
     def __init__(
         self, path: str | os.PathLike[str], cache: Path, bounds: ArchiveBounds = LOCAL_ARCHIVE_BOUNDS
@@ -79,7 +84,7 @@ class ArchiveFetcher(Fetcher):
         return self._snapshots.last()
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
-        """Yield whenever the file changes. It is checked every second, which costs little."""
+        """Yield whenever the file changes. The file is checked every second, which costs little."""
         while True:
             await anyio.sleep(min(every, _POLL_SECONDS))
             now = await anyio.to_thread.run_sync(_read_stamp, self._path)
@@ -89,7 +94,9 @@ class ArchiveFetcher(Fetcher):
 
     def _fetch(self) -> Snapshot:
         name = self._path.name
-        self._last_stamp = _read_stamp(self._path)  # before reading, so that a write meanwhile is a change
+        self._last_stamp = _read_stamp(
+            self._path
+        )  # taken before reading, so that a write during the read counts as a change
         if (form := detect_archive_format(name)) is None:
             raise SourceError(f"{quoted(name)} is neither a `.zip` nor a `.tar.gz` file")
         if self._last_stamp is None:
@@ -124,19 +131,22 @@ def _read_stamp(path: Path) -> Stamp | None:
 
 
 def _strip_common_folder(paths: Iterable[str]) -> dict[str, str]:
-    """Return the paths of an archive, by their paths without the single top folder that GitHub adds."""
+    """Map the paths in an archive, without the single top folder that GitHub adds, to the original paths."""
     found = {path: path for path in paths if not path.startswith(_MACOS_FOLDER)}
     tops = {path.partition("/")[0] for path in found if "/" in path}
     if len(tops) != 1 or not all("/" in path for path in found):
         return found
     (top,) = tops
-    if IgnoreRules().by_name(top):  # keep the name, so that its content stays left out
+    if IgnoreRules().by_name(top):  # keep the name, so that the content of the folder is still left out
         return found
     return {path.removeprefix(f"{top}/"): path for path in found}
 
 
 def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
-    """Return the name of the folder to unpack into. For a skill at the root, it is the skill's name (S4)."""
+    """Return the name of the folder for unpacking.
+
+    If a skill is at the root, this is the skill's name (S4).
+    """
     content = files.get(SKILL_FILE, files.get(SKILL_FILE.lower()))
     if content is None:
         return "skills"
@@ -147,10 +157,10 @@ def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
 
 
 class _SnapshotStore:
-    """Unpacked archives in the cache, each in a folder named by its digest, and a note about one archive.
+    """Unpacked archives in the cache, each in a folder named by digest, and a note about one archive.
 
-    A folder with such a name is complete. The note contains the digests of the newest snapshot of the archive
-    and of the one before. Other processes that serve the same archive write the same note.
+    A folder with such a name is always complete. The note contains the digests of the archive's newest and
+    previous snapshots. Other processes that serve the same archive write the same note.
     """
 
     def __init__(self, folder: Path, archive: Path) -> None:
@@ -232,4 +242,4 @@ def _write(root: Path, files: Mapping[str, bytes], executable: Collection[str]) 
             file.flush()
             if path in executable:
                 make_executable(file.fileno())
-            os.fsync(file.fileno())  # so that a renamed snapshot is complete even after a crash
+            os.fsync(file.fileno())  # makes sure that a renamed snapshot is complete even after a crash

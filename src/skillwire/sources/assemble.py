@@ -1,4 +1,4 @@
-"""Make a skill record from a document and its files, and check the rules that apply to every source."""
+"""Create skill records from documents and files, and check the rules that apply to every source."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -35,7 +35,10 @@ def assemble(
 
 
 def _ordered(files: Iterable[SkillFile | LiveFile]) -> tuple[SkillFile | LiveFile, ...]:
-    """Return the files ordered by path, `SKILL.md` first. If they already are, return the same tuple."""
+    """Return the files ordered by path, `SKILL.md` first.
+
+    If they are already in order, return the same tuple.
+    """
     known = tuple(files)
     ordered = tuple(sorted(known, key=lambda file: (file.path != SKILL_FILE, file.path)))
     return known if ordered == known else ordered
@@ -63,7 +66,7 @@ def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | 
 
 
 def path_problems(skill_path: str, paths: Iterable[str]) -> Iterator[Problem]:
-    """Yield the problems of paths that could not exist on disk, for skills that do not come from there."""
+    """Yield a problem for each path that could not exist on disk. Used for skills that are not on disk."""
     known = list(paths)
     if fault := path_fault(skill_path):
         yield Problem(skill_path, Rule.FILE_NAME, Severity.ERROR, f"the path of the skill {fault}", _RENAME)
@@ -79,7 +82,7 @@ def path_problems(skill_path: str, paths: Iterable[str]) -> Iterator[Problem]:
 
 
 def clashing_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Return each path that hosts may confuse with an earlier one, by case or Unicode form (H7)."""
+    """Return each path that differs from an earlier path only in case or Unicode form (H7)."""
     first: dict[str, str] = {}
     clashes: dict[str, str] = {}
     for path in paths:
@@ -89,7 +92,7 @@ def clashing_paths(paths: Iterable[str]) -> dict[str, str]:
 
 
 def clash_problem(path: str, other: str) -> Problem:
-    """Return the problem of a file that is left out because its path clashes with `other`."""
+    """Return the problem for a file that is left out because its path clashes with `other`."""
     return Problem(
         path,
         Rule.FILE_NAME_CLASH,

@@ -1,4 +1,4 @@
-"""`Source`, the interface of every source of skills, and the values it works with."""
+"""`Source`, the interface of every source of skills, and the types in that interface."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
@@ -16,15 +16,15 @@ from skillwire.safe_text import quoted
 _FIX = "fix the source; it is scanned again automatically, within half a minute"
 _UNAVAILABLE_HINT = "nothing to do if it comes back: it is tried again from time to time"
 Progress: TypeAlias = Callable[[int], None]
-"""Called during a scan with the number of files and folders found so far."""
+"""A function that a scan calls with the number of files and folders found so far."""
 Locations: TypeAlias = frozenset[str]
-"""Where a source should scan again: values of `Origin.location`, or paths below them."""
+"""The locations to scan again: values of `Origin.location`, or paths below them."""
 EVERYWHERE: Locations = frozenset()
-"""Scan everything again."""
+"""Scan everything again. This is the empty set, because no locations are named."""
 
 
 def source_problem(label: str, error: SourceError, *, known: bool) -> Problem:
-    """Return the problem of a source that cannot be scanned. `known` says whether it was scanned before."""
+    """Return the problem for a source that cannot be scanned. `known` tells whether it was scanned before."""
     what = "is served as it was" if known else "is not served"
     return Problem(
         ".",
@@ -50,7 +50,7 @@ class WatchFilter:
                 listener()
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` whenever the locations change. Return a function that removes it again."""
+        """Call `listener` whenever the locations change. Return a function that removes the listener."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -60,13 +60,13 @@ def ignore_progress(_count: int) -> None:
 
 
 class Validator(ABC):
-    """Cheap check that something read earlier is unchanged."""
+    """A cheap check that data which was read earlier is unchanged."""
 
     __slots__ = ()
 
     @abstractmethod
     def is_current(self) -> bool:
-        """Whether it is still unchanged."""
+        """Return whether the data is still unchanged."""
 
 
 class _NeverChanges(Validator):
@@ -79,7 +79,7 @@ class _NeverChanges(Validator):
 
 
 NEVER_CHANGES: Validator = _NeverChanges()
-"""Validator for bytes that never change while the program runs."""
+"""A validator for bytes that never change while the program runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,78 +89,89 @@ class Scan:
     entries: tuple[SkillRecord, ...] = ()
     """The skills that can be served."""
     problems: tuple[Problem, ...] = ()
-    """Problems of skills that cannot be served, and of the source itself."""
+    """Problems with skills that cannot be served, and with the source itself."""
     templates: tuple[SkillTemplate, ...] = ()
-    """Skills with parameters in their paths. They are not listed in `entries`."""
+    """Templates for skills with parameters in their paths. These skills are not listed in `entries`."""
 
 
 class Source(ABC):
-    """Base class of everything that skills come from. A subclass implements `scan` and `read`."""
+    """The base class of all sources of skills. A subclass implements `scan` and `read`."""
 
     label: str
-    """A short name that distinguishes this source from the others."""
+    """A short name that distinguishes this source from other sources."""
 
     @property
     def place(self) -> str:
-        """The folder or address as the operator wrote it; by default the label. Never sent to clients."""
+        """The folder or address as the operator wrote it. The default is the label. Never sent to clients."""
         return self.label
 
     @property
     def status(self) -> str:
-        """The state of the source in a few words, for `skillwire sources`. Makes no network request."""
+        """A short description of the source's state, for `skillwire sources`. Makes no network request."""
         return "there"
 
     @property
     def fetched(self) -> datetime | None:
-        """When the source was last fetched or found unchanged; None if it does not fetch."""
+        """When the source was last fetched or found unchanged; None if it is never fetched."""
         return None
 
     async def fetch(self) -> None:  # noqa: B027 - most have nothing to fetch
         """Fetch the newest version now, for the next scan. Raises `SourceError`."""
 
     async def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
-        """Fetch what the first scan needs. Called for all sources at the same time, before any scan."""
+        """Fetch what the first scan needs. Called for all sources concurrently, before any scan."""
 
     @abstractmethod
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
-        """Return all skills. A bad skill is a problem in the scan.
+        """Return all skills. A bad skill becomes a problem in the scan.
 
         Raises `SourceError` only if the whole source cannot be scanned.
         """
 
     @abstractmethod
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
-        """Return the bytes of `file` as they are now. The caller compares them with the listed digest.
+        """Return the current bytes of `file`. The caller compares them with the listed digest.
 
         Raises `SourceError` if the file cannot be read.
         """
 
+    async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:  # noqa: ARG002 - for servers
+        """Return the source's record of a skill that a template describes; None if `entry` is that record.
+
+        `entry` is the record made from the template. With `fresh`, no cached record is returned. Raises
+        `SkillwireError` if there is no such skill.
+        """
+        return None
+
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:  # noqa: ARG002 - for sources that can
         """Return a validator for the current bytes of `file`, or None if the source has none.
 
-        Take it before a read. While it is current, the bytes that were read are still valid.
+        Get the validator before a read. As long as it is current, the bytes that were read are valid.
         """
         return None
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:  # noqa: ARG002 - for sources that can
-        """Scan again at least at `where`, and return all skills.
+        """Scan at least the locations `where` again, and return all skills.
 
         If possible, the record of an unchanged skill is the same object as before.
         """
         return await self.scan()
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
-        """Yield where to rescan whenever something may have changed, until the generator is closed.
+        """Yield the locations to rescan whenever something may have changed.
 
-        With `watch_filter`, only changes to its skills must be noticed. A source that never changes yields
-        nothing.
+        With `watch_filter`, only changes to the skills in the filter must be noticed. A source that never
+        changes yields nothing.
         """
         for nothing in ():
             yield nothing
 
 
 class WrappedSource(Source):
-    """A source that forwards everything to another one. A subclass overrides what it changes."""
+    """A source that forwards everything to another source.
+
+    A subclass overrides the methods that it changes.
+    """
 
     def __init__(self, source: Source) -> None:
         self.label = source.label
@@ -168,7 +179,7 @@ class WrappedSource(Source):
 
     @property
     def source(self) -> Source:
-        """The source that is wrapped."""
+        """The wrapped source."""
         return self._source
 
     @property
@@ -194,6 +205,9 @@ class WrappedSource(Source):
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self.source.read(entry, file)
+
+    async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:
+        return await self.source.instance(entry, fresh=fresh)
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         return self.source.validator(entry, file)

@@ -1,4 +1,4 @@
-"""Sources whose skills are fetched to this machine and then served like any folder."""
+"""Sources whose skills are first fetched, and then served from a local folder."""
 
 import contextlib
 from abc import ABC, abstractmethod
@@ -29,9 +29,12 @@ from skillwire.sources.folder.source import FolderSource
 
 POLL_SECONDS = 300.0
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
-"""Seconds before a fetch that ran out of descriptors or memory is retried. Doubled each time."""
+"""Seconds before a fetch that ran out of file descriptors or memory is retried. Doubled each time."""
 _START_SECONDS = 15.0
-"""Seconds that a live source waits for the first fetch. Then it starts without, and fetches again later."""
+"""Maximum time that a live source waits for the first fetch, in seconds.
+
+After that, the source starts without skills and fetches later.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +43,31 @@ class Snapshot:
 
     root: Path
     version: str
-    """A commit or a digest. Snapshots of the same version have the same content."""
+    """A commit or a digest. Snapshots with the same version have the same content."""
     problems: tuple[Problem, ...] = ()
-    """One problem for each part that had to be left out."""
+    """A problem for each part that had to be left out."""
     folder: Path | None = None
     """The folder to delete when the snapshot is no longer needed, if that is not `root`."""
 
 
 class Fetcher(ABC):
-    """Fetches snapshots of one remote place. Each kind of place has its own subclass."""
+    """Fetches snapshots from one remote location. Each kind of location has its own subclass."""
 
     place: str
     """The address as the operator wrote it, without secrets."""
 
     @abstractmethod
     async def fetch(self) -> Snapshot:
-        """Return a snapshot of the current content; the last one if nothing changed. Raises `SourceError`.
+        """Return a snapshot of the current content. If nothing has changed, this is the last snapshot.
 
-        The previous snapshot stays on disk, because it may still be read. The one before it may be deleted.
+        Raises `SourceError`.
+
+        The previous snapshot stays on disk, because it may still be read. Older snapshots may be deleted.
         """
 
     @abstractmethod
     def last(self) -> Snapshot | None:
-        """Return the last good snapshot, of this run or an earlier one, without a network request."""
+        """Return the last good snapshot from this or an earlier run, without a network request."""
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
         """Yield whenever it is time to fetch again."""
@@ -72,7 +77,10 @@ class Fetcher(ABC):
 
 
 class FetchedSource(Source):
-    """The skills in the newest snapshot of a `Fetcher`, or in the last good one if fetching fails."""
+    """The skills in the newest snapshot from a `Fetcher`.
+
+    If fetching fails, the last good snapshot is used.
+    """
 
     def __init__(
         self,
@@ -83,10 +91,10 @@ class FetchedSource(Source):
         every: float = POLL_SECONDS,
         live: bool = False,
     ) -> None:
-        """Serve the snapshots of `fetcher`, fetched again after `every` seconds.
+        """Serve snapshots from `fetcher`, which fetches again after `every` seconds.
 
-        With `live`, the last good snapshot is served at once, and the newest as soon as it is fetched. Raises
-        `PlatformError` on Windows.
+        With `live`, the last good snapshot is served at once, and the newest snapshot as soon as it is
+        fetched. Raises `PlatformError` on Windows.
         """
         require_posix("serving fetched skills")
         self.label = label
@@ -94,13 +102,13 @@ class FetchedSource(Source):
         self._limits = limits or Limits()
         self._every = every
         self._live = live
-        self._has_synced = self._is_prepared = False
+        self._has_tried = self._is_prepared = False
         self._snapshot: Snapshot | None = None
         self._folder: FolderSource | None = None
         self._failure: SourceError | None = None
         self._fetched: datetime | None = None
         self._in_use: deque[FileLock] = deque()
-        """Locks on the served snapshot and the one before it, which may still be read."""
+        """Locks on the served snapshot and the previous snapshot, which may still be read."""
 
     @property
     def place(self) -> str:
@@ -111,9 +119,9 @@ class FetchedSource(Source):
         version = "" if self.last is None else self.last.version.removeprefix("sha256:")[:12]
         return f"fetched, {version}" if version else "not fetched yet"
 
-    async def sync(self) -> Snapshot:
-        """Fetch, and serve the new snapshot from the next scan on. Raises `SourceError`."""
-        self._has_synced = True
+    async def fetch(self) -> None:
+        """Fetch now, and serve the new snapshot from the next scan on. Raises `SourceError`."""
+        self._has_tried = True
         try:
             snapshot = await self._fetcher.fetch()
         except SourceError as error:
@@ -122,14 +130,10 @@ class FetchedSource(Source):
         self._failure = None
         self._fetched = datetime.now(UTC)
         self._serve_snapshot(snapshot)
-        return snapshot
 
     @property
     def fetched(self) -> datetime | None:
         return self._fetched
-
-    async def fetch(self) -> None:
-        await self.sync()
 
     @property
     def last(self) -> Snapshot | None:
@@ -154,7 +158,7 @@ class FetchedSource(Source):
                 contextlib.suppress(SourceError),
                 anyio.move_on_after(_START_SECONDS if self._live else None),
             ):
-                await self.sync()
+                await self.fetch()
         if self._folder is None and last is not None:
             self._serve_snapshot(last)
 
@@ -172,36 +176,36 @@ class FetchedSource(Source):
         return None if self._folder is None else self._folder.validator(entry, file)
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        if watch_filter is not None:  # with a filter, the listed versions stay
+        if watch_filter is not None:  # with a filter, the listed versions stay the same
             return
-        if not self._has_synced or self._folder is None:
-            await self._try_sync()
+        if not self._has_tried or self._folder is None:
+            await self._try_fetch()
             yield EVERYWHERE
             async with contextlib.aclosing(self._retries()) as retries:
                 async for where in retries:
                     yield where
         async with contextlib.aclosing(self._fetcher.changes(self._every)) as times:
             async for _ in times:
-                if await self._try_sync():
+                if await self._try_fetch():
                     yield EVERYWHERE
                 async with contextlib.aclosing(self._retries()) as retries:
                     async for where in retries:
                         yield where
 
     async def _retries(self) -> AsyncGenerator[Locations]:
-        """Retry while the machine is out of resources: a fetcher does not report the same change twice."""
+        """Retry while the machine is out of resources. A fetcher does not report the same change twice."""
         pause = _FIRST_RETRY
         while isinstance(self._failure, SourceBusyError):
             await anyio.sleep(min(pause, self._every))
             pause = min(2 * pause, _LAST_RETRY)
-            if await self._try_sync():
+            if await self._try_fetch():
                 yield EVERYWHERE
 
-    async def _try_sync(self) -> bool:
+    async def _try_fetch(self) -> bool:
         """Try to fetch. Return whether the snapshot or the error changed."""
         before = self._snapshot, str(self._failure)
         with contextlib.suppress(SourceError):
-            await self.sync()
+            await self.fetch()
         return before != (self._snapshot, str(self._failure))
 
     def _serve_snapshot(self, snapshot: Snapshot) -> None:
@@ -214,7 +218,7 @@ class FetchedSource(Source):
         self._snapshot = snapshot
 
     def _add_problems(self, scan: Scan) -> Scan:
-        """Return the scan with the problems of the snapshot and of the last fetch."""
+        """Add the problems of the snapshot and of the last fetch to a scan."""
         problems = (*(self._snapshot.problems if self._snapshot else ()), *scan.problems)
         if self._failure is not None:
             problems = (*problems, _stale_problem(self._failure))

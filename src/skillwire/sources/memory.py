@@ -1,4 +1,4 @@
-"""Skills in the memory of the program: bytes, or content made when it is read (S9)."""
+"""`MemorySource`: skills in memory, with fixed bytes or content that is generated when it is read (S9)."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from skillwire.sources.base import (
 )
 
 Content: TypeAlias = bytes | Callable[[], Awaitable[bytes]]
-"""The bytes of a file, or a function that makes them for each read."""
+"""The bytes of a file, or a function that generates them for each read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class MemorySkill:
 
 
 class _ContentValidator(Validator):
-    """Validator that is current while a file of a `MemorySource` is not replaced."""
+    """A validator that is current until a file in a `MemorySource` is replaced."""
 
     __slots__ = ("_content", "_path", "_skill", "_skills")
 
@@ -57,7 +57,7 @@ class _ContentValidator(Validator):
 
 
 class MemorySource(Source):
-    """Skills in the memory of your program."""
+    """Skills in the memory of your program, which can be added and removed at any time."""
 
     def __init__(
         self, skills: Iterable[MemorySkill] = (), *, label: str = "memory", limits: Limits | None = None
@@ -69,7 +69,7 @@ class MemorySource(Source):
         self._changed: set[anyio.Event] = set()
 
     def put(self, skill: MemorySkill) -> None:
-        """Add a skill, or replace the one at its path.
+        """Add a skill, or replace the skill at the same path.
 
         The change is visible after the next scan. A library that follows its sources rescans at once.
         """
@@ -77,7 +77,10 @@ class MemorySource(Source):
         self._notify()
 
     def remove(self, path: str) -> None:
-        """Remove the skill at `path`. The change is visible as with `put`. Raises `KeyError`."""
+        """Remove the skill at `path`. The change becomes visible in the same way as with `put`.
+
+        Raises `KeyError` if there is no such skill.
+        """
         del self._skills[path]
         self._notify()
 
@@ -94,6 +97,7 @@ class MemorySource(Source):
         return Scan(tuple(entries), tuple(problems))
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+        """Yield `EVERYWHERE` at once and after every change."""
         while True:
             changed = anyio.Event()
             self._changed.add(changed)
@@ -119,7 +123,7 @@ class MemorySource(Source):
             raise SourceError(f"the function that makes {file.path} failed") from error
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
-        """Return a validator for a file of fixed bytes. Content made by a function has none."""
+        """Return a validator for a file with fixed bytes. Generated content has no validator."""
         skill = self._skills.get(path := entry.origin.location)
         content = None if skill is None else skill.files.get(file.path)
         if not isinstance(content, bytes) or not isinstance(file, SkillFile):
@@ -127,7 +131,10 @@ class MemorySource(Source):
         return _ContentValidator(self._skills, path, file.path, content)
 
     async def _cached_record(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
-        """Return the record of a skill, or its problems: the same object as before for an unchanged skill."""
+        """Return the record of a skill or its problems.
+
+        For an unchanged skill, this is the same object as before.
+        """
         known = self._records.get(skill.path)
         if known is None or known[0] is not skill or skill.dynamic:
             known = skill, await self._record(skill)
@@ -162,13 +169,17 @@ async def _document(skill: MemorySkill, where: str) -> SkillDocument | Problem:
         return Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, f"the skill has no `{SKILL_FILE}`", hint)
     try:
         content = main if isinstance(main, bytes) else await main()
-    except Exception as error:  # noqa: BLE001 - the caller's code: its failure must not affect other skills
+    except Exception as error:  # noqa: BLE001 - an error in the caller's code must not affect other skills
         message = f"the function that makes it failed: {type(error).__name__}"
         return Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, message, "fix the function")
     return read_document(content, where, folder=skill.path.rpartition("/")[2])
 
 
 def _live_files(skill: MemorySkill) -> list[LiveFile]:
+    """Return all files of a dynamic skill.
+
+    They have no digest, because they are generated when they are read.
+    """
     return [
         LiveFile(path, mime_type(path, text=_looks_like_text(content)))
         for path, content in skill.files.items()

@@ -1,4 +1,4 @@
-"""Placeholders for other sources: one that is opened on first use, and one that cannot be opened."""
+"""Placeholders for sources that are opened on first use, or that could not be opened."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -12,7 +12,7 @@ class DeferredSource(WrappedSource):
     """A source that is created on first use."""
 
     def __init__(self, label: str, place: str, make: Callable[[], Source]) -> None:
-        """Call `make` on first use. It returns a source with the same label."""
+        """Create a placeholder. `make` is called on first use, and returns a source with the same label."""
         self.label = label
         self._place, self._make = place, make
         self._made: Source | None = None
@@ -40,7 +40,10 @@ class UnavailableSource(Source):
     """A source that could not be opened. Every scan and read raises `SourceError` with the reason."""
 
     def __init__(self, label: str, place: str, reason: str, *, show_reason: bool = True) -> None:
-        """Without `show_reason`, errors do not contain the reason, because clients may read them."""
+        """Create a placeholder.
+
+        With `show_reason=False`, errors omit the reason, because clients may read them.
+        """
         self.label = label
         self.reason = reason
         self._place = place

@@ -1,4 +1,4 @@
-"""The skills of another source, published below a prefix."""
+"""`PrefixedSource`: the skills from another source, published below a prefix."""
 
 import functools
 from dataclasses import replace
@@ -17,7 +17,7 @@ from skillwire.sources.base import (
 
 
 class PrefixedSource(WrappedSource):
-    """Another source with a prefix added to the paths of its skills."""
+    """Wraps a source, and adds a prefix to the paths of its skills."""
 
     def __init__(self, source: Source, prefix: str) -> None:
         super().__init__(source)
@@ -29,6 +29,10 @@ class PrefixedSource(WrappedSource):
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return self._below(await self.source.rescan(where))
+
+    async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:
+        found = await self.source.instance(entry, fresh=fresh)
+        return None if found is None else replace(found, uri=entry.uri)
 
     def _below(self, scan: Scan) -> Scan:
         known = self._moved

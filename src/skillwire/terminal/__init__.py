@@ -1,1 +1,1 @@
-"""Terminal input and output that commands share: output, questions, options."""
+"""Terminal input and output that all commands share: results, messages, questions and options."""

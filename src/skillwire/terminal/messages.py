@@ -1,4 +1,4 @@
-"""Messages without colours, which load fast, and the error for a skill that does not exist."""
+"""Plain messages, which load faster than coloured output, and the error for a skill that does not exist."""
 
 import sys
 from collections.abc import Sequence

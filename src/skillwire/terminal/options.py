@@ -9,7 +9,7 @@ from skillwire.errors import UsageError
 SkillArgument: TypeAlias = Annotated[
     str,
     Parameter(
-        name="SKILL", help="A skill: its folder, URI, path or name, or `LABEL:NAME` for a skill on a server."
+        name="SKILL", help="A skill: its folder, URI, path or name, or `LABEL:NAME` for a server's skill."
     ),
 ]
 From: TypeAlias = Annotated[
@@ -42,7 +42,7 @@ FromServers: TypeAlias = Annotated[
 ]
 ListNonconforming: TypeAlias = Annotated[
     bool,
-    Parameter(help="Also list skills with defects that make strict clients reject the whole list."),
+    Parameter(help="Also list skills with errors for which strict clients reject the whole list."),
 ]
 PromptContents: TypeAlias = Annotated[
     Literal["resource", "text"],
@@ -50,7 +50,7 @@ PromptContents: TypeAlias = Annotated[
         name="--prompt-content",
         metavar="FORMAT",
         show_default=True,
-        help="How prompts include a skill. Use `text` for clients that reject embedded resources.",
+        help="Form of a skill in prompts. Use `text` for clients that reject embedded resources.",
     ),
 ]
 BridgedPromptContents: TypeAlias = Annotated[
@@ -59,14 +59,24 @@ BridgedPromptContents: TypeAlias = Annotated[
         name="--prompt-content",
         metavar="FORMAT",
         show_default=True,
-        help="Accepted as for `serve`, but a bridge always sends text, marked with the server's label.",
+        help="Has no effect. A bridge always sends text, marked with the server's label.",
     ),
 ]
 Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do not ask for confirmation.")]
 FollowLinks: TypeAlias = Annotated[
     bool, Parameter(help="Follow symbolic links that lead outside the folder.")
 ]
-AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON.")]
+
+
+def json_of(shape: str, *, same_as: str = "") -> Parameter:
+    """Return the option `--json` of a command whose JSON has this shape.
+
+    A shape names the keys of objects: `[{name, origin?}]` is a list of objects that all have `name`, and some
+    have `origin`. A key without a shape of its own can have any value. A key with a shape can also be null. `
+    or ` separates alternatives.
+    """
+    does = f"Same as `{same_as}`" if same_as else "Print JSON"
+    return Parameter(name="--json", help=f"{does}: `{shape}`.")
 
 
 Http: TypeAlias = Annotated[
@@ -87,7 +97,7 @@ ClientTokenEnv: TypeAlias = Annotated[
 ]
 AllowPublic: TypeAlias = Annotated[
     bool,
-    Parameter(name="--allow-public", help="Allow an address that other machines can reach, without a token."),
+    Parameter(name="--allow-public", help="Allow an address that other machines can reach without a token."),
 ]
 AllowHost: TypeAlias = Annotated[
     list[str] | None,

@@ -1,4 +1,4 @@
-"""Print results on stdout and messages on stderr, with colours on a terminal; ask yes-or-no questions."""
+"""Print results on stdout and messages on stderr, in colour on a terminal. Ask yes-or-no questions."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _YES = frozenset({"y", "yes"})
 
 
 class _Console(Console):
-    """A console that raises `BrokenPipeError` for a closed pipe instead of ending the process."""
+    """A console that raises `BrokenPipeError` if the pipe is closed, instead of ending the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -36,7 +36,7 @@ def stderr_console() -> Console:
 
 
 def help_console() -> Console:
-    """Return the console for `--help`, which is wrapped and has colours."""
+    """Return the console for `--help`, which wraps lines and uses colours."""
     return _Console()
 
 
@@ -72,7 +72,7 @@ def print_error(message: str, hint: str = "") -> None:
 
 
 def print_problems(console: Console, problems: Iterable[Problem]) -> None:
-    """Print each problem as `path:line: field: message`, and its hint below."""
+    """Print each problem as `path:line: field: message (severity: rule)`, followed by its hint."""
     for problem in problems:
         place, _, rest = escape_invisible(str(problem)).partition(": ")
         kind = (f"{problem.severity}: {problem.rule}", COLOURS[problem.severity])
@@ -82,12 +82,15 @@ def print_problems(console: Console, problems: Iterable[Problem]) -> None:
 
 
 def is_interactive() -> bool:
-    """Whether a person can see and answer questions: stdin and stderr are terminals."""
+    """Return whether users can see and answer questions, because stdin and stderr are terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirm(question: str) -> bool:
-    """Ask a yes-or-no question. Return False for any answer but `y` or `yes`, and without a terminal."""
+    """Ask a yes-or-no question.
+
+    Return False if the answer is not `y` or `yes`, or if there is no terminal.
+    """
     if not is_interactive():
         return False
     stderr_console().print(f"{question} [y/N] ", end="")

@@ -240,7 +240,7 @@ def test_approve_warns_of_a_draft_that_no_bridge_passes_on(
     published(site, draft("old"), files=files_of("old"))
     done = cli("approve", "acme:old", "--yes")
     assert done.code == 0
-    told = "its entry follows an earlier draft, `draft-c`, which has too few digests and sizes"
+    told = "its server lists no sizes of its files (`draft-c`)"
     assert f"`skillwire bridge` cannot offer it: {told}" in done.err
     assert done.err.index("cannot offer it") < done.err.index("approved `acme:old`")
     again = cli("approve", "acme:old", "--yes", "--json")

@@ -12,6 +12,8 @@ def test_check_prints_every_problem_with_its_place_reason_and_hint(here: Path, c
     done = cli("check", "skills")
     assert done.code == 1
     lines = done.out.splitlines()
+    assert lines.pop(0).startswith("skills/acme/refunds/SKILL.md: body: nothing in the skill mentions ")
+    assert lines.pop(0) == "hint: mention it where it is needed, or remove it"
     assert lines[0].startswith("skills/broken/SKILL.md:2: name: `Broken Name` is not ")
     assert lines[0].endswith("(error: name-format)")
     assert lines[1].startswith("hint: write `name: broken`")
@@ -22,15 +24,15 @@ def test_check_prints_every_problem_with_its_place_reason_and_hint(here: Path, c
         "skills/twins/two/twin/SKILL.md",
     ]
     assert all(line.startswith("hint: ") for line in lines[1::2])
-    assert done.err == "4 skills can be served; 1 error, 3 warnings\n"
+    assert done.err == "4 skills can be served; 1 error, 4 warnings\n"
 
 
 @pytest.mark.parametrize("option", [["--json"], ["--format", "json"], ["--format=json"]], ids=" ".join)
 def test_check_prints_json_with_exactly_these_keys(here: Path, cli: Cli, option: list[str]) -> None:
     done = cli("check", "skills", *option)
     assert done.code == 1
-    assert [list(problem) for problem in done.json] == [PROBLEM_KEYS] * 4
-    assert done.json[0] == {
+    assert [list(problem) for problem in done.json] == [PROBLEM_KEYS] * 5
+    assert done.json[1] == {
         "path": "broken/SKILL.md",
         "line": 2,
         "field": "name",
@@ -39,7 +41,7 @@ def test_check_prints_json_with_exactly_these_keys(here: Path, cli: Cli, option:
         "message": "`Broken Name` is not lowercase letters, digits and single hyphens (1-64 characters)",
         "hint": "write `name: broken`, the name of the folder it lives in",
     }
-    assert done.err == "4 skills can be served; 1 error, 3 warnings\n"
+    assert done.err == "4 skills can be served; 1 error, 4 warnings\n"
 
 
 def test_check_of_good_skills_prints_nothing_on_stdout(good: Path, cli: Cli) -> None:
@@ -106,3 +108,78 @@ def test_links_to_elsewhere_are_followed_only_when_asked(good: Path, cli: Cli) -
     assert cli("check", "good", "--follow-links", "--json").json == []
     names = [skill["name"] for skill in cli("list", "good", "--follow-links", "--json").json]
     assert names == ["linked", "refunds", "returns"]
+
+
+# The text of a skill, and the files that it mentions
+
+STEPS = "---\nname: orders\ndescription: Does orders.\n---\n\n# Steps\n\n"
+TEXT_RULES = ["link-missing", "file-unreferenced", "body-length", "script-mode"]
+
+
+@pytest.fixture
+def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A skill with a document, a script and data, in the folder `skills` of the current folder."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "skills/orders"
+    files = {"references/policy.md": "x", "scripts/total.sh": "echo 1\n", "assets/logo.svg": "<svg/>"}
+    return write(folder, {"SKILL.md": STEPS, **files})
+
+
+@pytest.mark.parametrize("options", [[], ["--contract"]], ids=["plain", "contract"])
+def test_texts_are_checked_with_and_without_the_contract(orders: Path, cli: Cli, options: list[str]) -> None:
+    body = "Read [the policy](references/polcy.md).\n\nRun `scripts/total.sh`.\n" + "More.\n" * 500
+    write(orders, {"SKILL.md": STEPS + body})
+    found = [each for each in cli("check", "skills", *options, "--json").json if each["rule"] in TEXT_RULES]
+    assert [(each["rule"], each["line"], each["severity"]) for each in found] == [
+        ("file-unreferenced", None, "warning"),
+        ("body-length", None, "warning"),
+        ("link-missing", 8, "warning"),
+        ("script-mode", 10, "warning"),
+    ]
+    (orders / "scripts/total.sh").chmod(0o755)
+    left = {each["rule"] for each in cli("check", "skills", *options, "--json").json}
+    assert "script-mode" not in left
+
+
+def test_a_warning_about_a_text_fails_only_with_strict(orders: Path, cli: Cli) -> None:
+    write(orders, {"SKILL.md": f"{STEPS}Read [it](references/policy.md), then run `sh scripts/TOTAL.sh`.\n"})
+    done = cli("check", "skills")
+    assert (done.code, done.err) == (0, "1 skill can be served; 0 errors, 1 warning\n")
+    assert done.out.startswith("skills/orders/SKILL.md:8: body: the text refers to `scripts/TOTAL.sh`, but ")
+    assert "hint: write `scripts/total.sh`: many systems distinguish upper and lower case" in done.out
+    assert cli("check", "skills", "--strict").code == 1
+
+
+def test_a_file_that_only_names_itself_is_still_unreferenced(orders: Path, cli: Cli) -> None:
+    write(
+        orders,
+        {"SKILL.md": f"{STEPS}`sh scripts/total.sh`\n", "references/policy.md": "This is policy.md.\n"},
+    )
+    (found,) = cli("check", "skills", "--json").json
+    assert (found["rule"], "`references/policy.md`" in found["message"]) == ("file-unreferenced", True)
+    write(orders, {"references/index.md": "See policy.md.\n"})
+    (left,) = cli("check", "skills", "--json").json
+    assert "`references/index.md`" in left["message"]
+    write(orders, {"scripts/total.sh": "cat ../references/*.md\n"})
+    assert cli("check", "skills", "--json").json == []
+
+
+def test_a_link_to_another_skill_is_not_dead(orders: Path, cli: Cli) -> None:
+    write_skill(orders.parent, "returns")
+    text = "`references/` `scripts/`, [other](../returns/SKILL.md), [gone](../nobody/SKILL.md)\n"
+    write(orders, {"SKILL.md": f"{STEPS}{text}"})
+    for checked in ("skills", "skills/orders"):
+        (found,) = cli("check", checked, "--json").json
+        assert "`../nobody/SKILL.md`" in found["message"]
+
+
+def test_texts_of_several_sources_have_the_label_in_their_path(orders: Path, cli: Cli) -> None:
+    write_skill(orders.parents[1] / "more", "plain")
+    found = cli("check", "skills", "more", "--json").json
+    assert {each["path"] for each in found} == {"skills/orders/SKILL.md"}
+    assert {each["rule"] for each in found} == {"file-unreferenced"}
+
+
+def test_a_server_does_not_report_problems_of_texts(orders: Path, cli: Cli) -> None:
+    assert cli("check", "skills", "--json").json != []
+    assert cli("show", "skills/orders", "--json").json["problems"] == []

@@ -58,9 +58,9 @@ def test_each_message_has_a_path_a_field_and_a_reason(team: Path, cli: Cli) -> N
     done = cli("check", "skills", "--contract")
     assert done.code == 1
     assert [line.partition(" (")[0] for line in done.out.splitlines()[::2]] == [
-        "plain/SKILL.md: x-personal-mcp: the skill has no such block, so it is not in the catalogue",
-        "returns/SKILL.md: x-personal-mcp.version: `1.0` is a number, not text",
-        f"returns/SKILL.md: x-personal-mcp.tags[0]: `A` is not {KEBAB}",
+        "plain/SKILL.md: x-skillwire: the skill has no such block, so it is not in the catalog",
+        "returns/SKILL.md: x-skillwire.version: `1.0` is a number, not text",
+        f"returns/SKILL.md: x-skillwire.tags[0]: `A` is not {KEBAB}",
     ]
     assert all(line.startswith("hint: ") for line in done.out.splitlines()[1::2])
     assert done.out.splitlines()[2].endswith("(error: contract-version-type, line 6)")
@@ -68,7 +68,7 @@ def test_each_message_has_a_path_a_field_and_a_reason(team: Path, cli: Cli) -> N
 
 
 def test_a_skill_that_cannot_be_served_is_also_checked(team: Path, cli: Cli) -> None:
-    text = "---\nname: Not A Name\ndescription: x\nx-personal-mcp:\n  version: 1.0\n---\n"
+    text = "---\nname: Not A Name\ndescription: x\nx-skillwire:\n  version: 1.0\n---\n"
     write(team / "skills/broken", {"SKILL.md": text})
     write(team / "skills/unreadable", {"SKILL.md": "---\nname: [\n---\n"})
     found = cli("check", "skills", "--contract", "--json").json
@@ -98,7 +98,7 @@ def test_several_folders_are_one_repository(team: Path, cli: Cli) -> None:
 
 def test_the_key_of_the_block_can_be_chosen(team: Path, cli: Cli) -> None:
     file = team / "skills/orders/SKILL.md"
-    file.write_text(file.read_text().replace("x-personal-mcp", "x-acme"))
+    file.write_text(file.read_text().replace("x-skillwire", "x-acme"))
     assert cli("check", "skills/orders", "--contract", "--block-key", "x-acme", "--strict").code == 0
     assert cli("check", "skills/orders", "--contract").code == 1
 
@@ -109,33 +109,7 @@ def test_warnings_count_only_with_strict(team: Path, cli: Cli) -> None:
     assert cli("check", "skills", "--contract", "--strict").code == 1
 
 
-# Links
-
-
-def test_links_and_scripts_are_reported_with_their_lines(team: Path, cli: Cli) -> None:
-    body = "# Steps\n\nRead [the policy](references/polcy.md).\n\nRun `scripts/total.sh`.\n"
-    folder = write_contract_skill(team / "skills", "orders", body=body)
-    write(folder, {"references/policy.md": "x", "scripts/total.sh": "echo 1\n", "assets/logo.svg": "<svg/>"})
-    found = cli("check", "skills/orders", "--contract", "--json").json
-    assert [(each["rule"], each["line"]) for each in found] == [
-        ("contract-file-unreferenced", None),
-        ("contract-file-unreferenced", None),
-        ("contract-link-missing", 12),
-        ("contract-script-mode", 14),
-    ]
-    (folder / "scripts/total.sh").chmod(0o755)
-    left = cli("check", "skills/orders", "--contract", "--json").json
-    assert "contract-script-mode" not in {each["rule"] for each in left}
-
-
-def test_a_file_that_only_names_itself_is_still_unreferenced(team: Path, cli: Cli) -> None:
-    folder = write_contract_skill(team / "skills", "orders")
-    write(folder, {"references/alone.md": "This is alone.md.\n"})
-    found = cli("check", "skills/orders", "--contract", "--json").json
-    assert [each["rule"] for each in found] == ["contract-file-unreferenced"]
-    write(folder, {"references/index.md": "See alone.md.\n"})
-    left = cli("check", "skills/orders", "--contract", "--json").json
-    assert ["index.md" in each["message"] for each in left] == [True]
+# Files
 
 
 def test_a_reference_that_leaves_its_folder_is_reported_as_missing(team: Path, cli: Cli) -> None:
@@ -153,14 +127,125 @@ def test_the_hint_for_a_metadata_file_contains_its_replacement(team: Path, cli: 
     folder = write_skill(team / "skills", "plain", {"metadata.yaml": "version: 1.2\ntags: [billing]\n"})
     found = cli("check", folder, "--contract", "--json").json
     (hint,) = (each["hint"] for each in found if each["rule"] == "contract-metadata-file")
-    block = hint.partition("`")[2].rpartition("`")[0]
+    block = hint.partition("`")[2].partition("`, and remove the file")[0]
     assert block == (
-        'x-personal-mcp: {id: "plain", version: "1.2", '
+        'x-skillwire: {id: "plain", version: "1.2", '
         'capabilities: ["resource://skills/plain/document"], tags: ["billing"]}'
     )
     write(folder, {"metadata.yaml": "[not a mapping"})
     found = cli("check", folder, "--contract", "--json").json
     assert any('version: "1.0.0"' in each["hint"] for each in found)
+
+
+# Keys
+
+
+@pytest.mark.parametrize("key", ["x-skillwire", "x-personal-mcp"])
+def test_both_keys_are_recognized(team: Path, cli: Cli, key: str) -> None:
+    file = team / "skills/orders/SKILL.md"
+    file.write_text(file.read_text().replace("x-skillwire", key))
+    assert cli("check", "skills", "--contract", "--strict").code == 0
+    assert cli("graph", "skills").out.splitlines()[0] == "refunds"
+
+
+def test_both_keys_in_one_file_are_an_error(team: Path, cli: Cli) -> None:
+    file = team / "skills/orders/SKILL.md"
+    file.write_text(file.read_text().replace("x-skillwire:", "x-personal-mcp: {id: orders}\nx-skillwire:"))
+    found, *_ = (
+        each
+        for each in cli("check", "skills", "--contract", "--json").json
+        if each["path"] == "orders/SKILL.md"
+    )
+    assert (found["rule"], found["severity"]) == ("contract-block-twice", "error")
+    assert found["message"] == "the skill has two blocks, `x-skillwire` and `x-personal-mcp`"
+
+
+def test_a_missing_block_has_the_key_of_the_repository(team: Path, cli: Cli) -> None:
+    write_skill(team / "skills", "plain")
+    for file in (team / "skills").rglob("SKILL.md"):
+        file.write_text(file.read_text().replace("x-skillwire", "x-personal-mcp"))
+    (found,) = cli("check", "skills", "--contract", "--json").json
+    assert (found["rule"], found["field"]) == ("contract-block-missing", "x-personal-mcp")
+
+
+# Adopting skills
+
+
+@pytest.fixture
+def old_layout(team: Path) -> Path:
+    """The folder of a skill with a `metadata.yaml`, beside skills that use the key `x-skillwire`."""
+    files: dict[str, bytes | str] = {
+        "metadata.yaml": "# ours\nversion: 1.10\ntags: [billing]\nowner: shop\n",
+        "references/a.md": "A\n",
+    }
+    folder = write_skill(team / "skills", "returns", files)
+    text = "---\nname: returns # short\ndescription: Does returns.\n# the end\n---\nSee references/a.md\n"
+    write(folder, {"SKILL.md": text})
+    return folder
+
+
+def test_a_sidecar_moves_into_its_skill_after_a_diff(old_layout: Path, cli: Cli) -> None:
+    done = cli("check", "skills", "--contract", "--fix", "--adopt", "--yes")
+    assert done.code == 0
+    assert "+++ b/returns/SKILL.md" in done.err
+    assert "--- a/returns/metadata.yaml\n+++ /dev/null" in done.err
+    assert "1 file written, 1 removed\n3 skills keep the contract; 0 errors, 0 warnings\n" in done.err
+    assert not (old_layout / "metadata.yaml").exists()
+    assert (old_layout / "SKILL.md").read_text() == (
+        "---\nname: returns # short\ndescription: Does returns.\n# the end\n"
+        "x-skillwire:\n  id: returns\n  # ours\n"
+        '  version: "1.10.0"\n  tags: [billing]\n  owner: shop\n'
+        "  capabilities:\n    - resource://skills/returns/document\n"
+        "---\nSee references/a.md\n"
+    )
+    before = tree_stamps(old_layout.parent)
+    assert cli("check", "skills", "--contract", "--fix", "--adopt", "--yes").code == 0
+    assert tree_stamps(old_layout.parent) == before
+
+
+def test_adopting_without_a_terminal_or_with_a_no_changes_nothing(old_layout: Path, cli: Cli) -> None:
+    before = tree_stamps(old_layout.parent)
+    done = cli("check", "skills", "--contract", "--fix", "--adopt")
+    assert (done.code, tree_stamps(old_layout.parent)) == (1, before)
+    assert "2 files can be fixed; nothing was written" in done.err
+    assert cli("check", "skills", "--contract", "--fix", "--yes").code == 1
+    assert tree_stamps(old_layout.parent) == before
+
+
+def test_a_new_block_has_the_key_of_the_repository(team: Path, cli: Cli) -> None:
+    folder = write_skill(team / "skills", "returns", {"references/a.md": "A\n"})
+    for file in (team / "skills").rglob("SKILL.md"):
+        file.write_text(file.read_text().replace("x-skillwire", "x-personal-mcp"))
+    assert cli("check", "skills", "--contract", "--fix", "--adopt", "--yes").code == 0
+    text = (folder / "SKILL.md").read_text()
+    assert 'x-personal-mcp:\n  id: returns\n  version: "0.1.0"\n' in text
+    assert "    a:\n      path: references/a.md\n" in text
+    done = cli("new", "skills/more", "--contract")
+    assert done.code == 0
+    assert "x-personal-mcp:" in (team / "skills/more/SKILL.md").read_text()
+
+
+def test_a_refused_skill_does_not_stop_the_others(old_layout: Path, cli: Cli) -> None:
+    skills = old_layout.parent
+    write_skill(skills, "wrong", {"metadata.yaml": "id: other\n"})
+    write_skill(skills, "linked").joinpath("metadata.yaml").symlink_to(old_layout / "metadata.yaml")
+    done = cli("check", "skills", "--contract", "--fix", "--adopt", "--yes")
+    assert done.code == 1
+    assert (
+        "error: `wrong/SKILL.md` was not adopted: x-skillwire.id: `other` is not the same as the name"
+        in done.err
+    )
+    assert "hint: write `id: wrong`, or change the name" in done.err
+    assert "error: `linked/SKILL.md` was not adopted: `metadata.yaml` is a link" in done.err
+    assert not (old_layout / "metadata.yaml").exists()
+    assert (skills / "wrong/metadata.yaml").exists()
+
+
+def test_adopting_requires_the_contract_and_fixes(team: Path, cli: Cli) -> None:
+    for options in (["--adopt"], ["--adopt", "--fix"], ["--adopt", "--contract"]):
+        done = cli("check", "skills", *options)
+        assert (done.code, done.raw) == (2, b"")
+        assert "`--adopt` requires `--contract --fix`" in done.err
 
 
 # Formats
@@ -184,7 +269,7 @@ def test_sarif_and_annotations_have_paths_from_where_the_check_ran(team: Path, c
         assert (result["ruleId"], location) == ("contract-block-missing", {"uri": "skills/plain/SKILL.md"})
         line = cli("check", place, "--contract", "--format", "github").out
         assert line.startswith(
-            "::error file=skills/plain/SKILL.md,title=contract-block-missing::x-personal-mcp: "
+            "::error file=skills/plain/SKILL.md,title=contract-block-missing::x-skillwire: "
         )
 
 

@@ -75,8 +75,10 @@ FOR_OTHERS = {
     "uvicorn",
     "yaml",  # a frontmatter that is not plain
     "secrets",  # marks around files that look like several
-    "skillwire.protocol.remote",  # what other servers list
+    "skillwire.protocol.claims",  # what other servers list
     "zipfile",
+    "skillwire.frontmatter.body",  # the text of a skill, which only `check` judges
+    "skillwire.config.body_check",
 }
 """What a server of a plain folder on stdio has no use for. Each takes time and memory at every start."""
 

@@ -22,8 +22,8 @@ def test_a_strict_start_fails_with_all_errors(team: Path, cli: Cli) -> None:
     done = cli("serve", team, "--contract", "--static")
     assert (done.code, done.raw) == (1, b"")
     for told in (
-        "one/SKILL.md: x-personal-mcp.version: ",
-        "two/SKILL.md: x-personal-mcp.capabilities: ",
+        "one/SKILL.md: x-skillwire.version: ",
+        "two/SKILL.md: x-skillwire.capabilities: ",
         "three/SKILL.md: the first line",
     ):
         assert told in done.err

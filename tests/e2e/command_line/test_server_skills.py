@@ -134,11 +134,107 @@ def test_show_prints_what_the_server_declares(machine: Machine, cli: Cli, site: 
     assert (entry["dialect"], entry["approval"]) == ("final", "unknown")
 
 
+TEMPLATE = {
+    "uriTemplate": "skill://docs/{product}/guide/SKILL.md",
+    "name": "docs",
+    "description": f"Guide {EVIL}.",
+}
+GUIDE = "skill://docs/acme/guide/SKILL.md"
+
+
+@pytest.fixture
+def templates(machine: Machine) -> Iterator[ScriptedSite]:
+    """Yield the server `shop` of one listed skill, and of one that only a template describes."""
+    script = ScriptedServer(templates=[TEMPLATE], completions={"product": ["acme", "b\u202ead", "beta"]})
+    script.publish("docs/acme/guide", {"a.md": b"# A\n"})
+    script.got = {GUIDE: script.entries[0]}
+    script.entries = []
+    script.publish("good")
+    with ScriptedSite(script) as running:
+        machine.own(".cursor/mcp.json", {"mcpServers": {"shop": {"url": running.url}}})
+        yield running
+
+
+def test_list_shows_templates_with_their_parameters(
+    machine: Machine, cli: Cli, templates: ScriptedSite
+) -> None:
+    done = cli("list", "shop", "--json")
+    assert (done.code, len(done.json)) == (0, 2)
+    assert done.json[1] == {
+        "name": "docs/{product}/guide",
+        "description": "Guide [31mredback2J.",
+        "type": "template",
+        "uri": "skill://docs/{product}/guide/SKILL.md",
+        "origin": "shop",
+        "dialect": "final",
+        "problems": [],
+        "parameters": {"product": []},
+    }
+    line = cli("list", "shop").out.splitlines()[1]
+    assert line == "shop:docs/{product}/guide\tskill://docs/{product}/guide/SKILL.md\tGuide [31mredback2J."
+    assert templates.script.count("completion/complete") == 0
+
+
+def test_show_of_a_template_suggests_values(machine: Machine, cli: Cli, templates: ScriptedSite) -> None:
+    name = "shop:docs/{product}/guide"
+    done = cli("show", name)
+    assert done.code == 0
+    assert done.out.splitlines()[0] == name
+    assert "{product}: acme, beta" in done.out.splitlines()
+    assert not COMMANDS.search(done.out)
+    shown = cli("show", name, "--json").json
+    assert shown["parameters"] == {"product": ["acme", "beta"]}
+    assert shown["uriTemplate"] == "skill://docs/{product}/guide/SKILL.md"
+
+
+def test_skill_of_a_template_is_shown_read_and_approved(
+    machine: Machine, cli: Cli, templates: ScriptedSite
+) -> None:
+    named = "shop:docs/acme/guide"
+    assert cli("show", named, "--json").json["uri"] == GUIDE
+    assert cli("read", named).out.startswith("---\nname: guide\n")
+    assert cli("read", named, "a.md").out == "# A\n"
+    done = cli("approve", named, "--yes", "--json")
+    assert done.code == 0
+    assert done.json["bridge"] == {"passed_on": True, "reason": None}
+
+
+def test_skill_of_a_template_needs_no_label_on_one_server(
+    machine: Machine, cli: Cli, templates: ScriptedSite
+) -> None:
+    done = cli("read", "docs/acme/guide", "--from", "shop")
+    assert done.out.startswith("---\nname: guide\n")
+    done = cli("read", "docs/a{b}/guide", "--from", "shop")
+    assert done.code == 1
+    assert "in place of `{product}` in `docs/{product}/guide`" in done.err
+
+
+def test_typo_in_a_name_gets_the_name(machine: Machine, cli: Cli, templates: ScriptedSite) -> None:
+    done = cli("read", "god", "--from", "shop")
+    assert done.code == 1
+    assert "hint: did you mean `shop:good`?" in done.err
+
+
+def test_wrong_value_is_an_error_with_a_hint(machine: Machine, cli: Cli, templates: ScriptedSite) -> None:
+    for command in ("read", "approve", "pull"):
+        more = ["./dest"] if command == "pull" else []
+        done = cli(command, "shop:docs/{product}/guide", *more)
+        assert done.code == 1
+        assert "stands for many skills" in done.err
+        assert "in place of `{product}` in `docs/{product}/guide`" in done.err
+    done = cli("show", "shop:docs/a{b}/guide")
+    assert done.code == 1
+    assert "in place of `{product}` in `docs/{product}/guide`" in done.err
+    done = cli("show", "shop:docs/other/guide")
+    assert done.code == 1
+    assert "unknown skill" in done.err
+
+
 @pytest.mark.rule("H11")
 def test_show_reads_no_file(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     site.script.asked.clear()
     assert cli("show", "acme:good").code == 0
-    assert {method for method, _ in site.script.asked} == {"skills/list"}
+    assert "resources/read" not in {method for method, _ in site.script.asked}
 
 
 @pytest.mark.parametrize(
@@ -154,6 +250,20 @@ def test_show_reads_no_file(machine: Machine, cli: Cli, site: ScriptedSite) -> N
 def test_a_skill_of_a_server_is_named_in_many_ways(machine: Machine, cli: Cli, arguments: list[str]) -> None:
     assert cli("show", *arguments, "--json").json["uri"] == "skill://good/SKILL.md"
     assert cli("read", *arguments).out == FILES["skill://good/SKILL.md"].decode()
+
+
+def test_skill_of_a_server_is_named_by_its_path(machine: Machine, cli: Cli) -> None:
+    script = ScriptedServer()
+    uri = script.publish("acme/billing/refunds")
+    script.publish("acme/support/refunds")
+    with ScriptedSite(script) as nested:
+        machine.own(".cursor/mcp.json", {"mcpServers": {"shop": {"url": nested.url}}})
+        listed = [line.split("\t")[0] for line in cli("list", "shop").out.splitlines()]
+        assert listed == ["shop:acme/billing/refunds", "shop:acme/support/refunds"]
+        for name in (listed[0], f"shop:{uri}"):
+            assert cli("show", name, "--json").json["uri"] == uri
+            assert cli("read", name, "--raw").raw == script.files[uri]
+            assert cli("read", name, "--json").json["contents"][0]["uri"] == uri
 
 
 @pytest.mark.rule("H20")
@@ -172,6 +282,15 @@ def test_a_server_with_an_earlier_draft_is_no_error(machine: Machine, cli: Cli) 
 def test_an_unknown_server_is_named_by_its_label(machine: Machine, cli: Cli) -> None:
     for verb in ("approve", "show"):
         assert "no client has a server `nope`\n" in cli(verb, "nope:good").err
+
+
+@pytest.mark.parametrize("named", ["acme:good/a.md", "acme:skill://good/a.md", "good/a.md"])
+def test_read_takes_the_path_of_a_file_in_a_skill(machine: Machine, cli: Cli, named: str) -> None:
+    done = cli("read", named, "--from", "acme")
+    assert (done.code, done.out) == (0, "# A\n")
+    done = cli("show", named, "--from", "acme")
+    assert done.code == 1
+    assert done.err == f"error: `{named}` is a file of a skill\nhint: name the skill, `acme:good`\n"
 
 
 def test_read_prints_what_the_entry_promises(machine: Machine, cli: Cli) -> None:

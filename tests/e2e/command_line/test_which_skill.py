@@ -88,6 +88,36 @@ def test_an_argument_both_folder_and_name_is_wrong_usage(here: Path, cli: Cli, v
     assert cli(verb, "skill://acme/refunds/SKILL.md", "--from", "skills").code == 0
 
 
+def test_folder_that_is_the_named_skill_is_not_ambiguous(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLS_DIR", str(here / "skills"))
+    shown = cli("show", "skills/acme/refunds")  # the path, and the label `skills` with the path of the skill
+    assert (shown.code, shown.out.splitlines()[0]) == (0, "refunds")
+
+
+@pytest.mark.parametrize(
+    "skill",
+    [
+        "/acme/refunds/skill.md",
+        "./refunds/SKILL.md",
+        "skills:refunds",
+        "skills:acme/refunds",
+        "acme/refunds/SKILL.md",
+    ],
+)
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_spellings_in_the_text_of_a_skill_are_found(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, skill: str, *, by_variable: bool
+) -> None:
+    where = [] if by_variable else ["--from", "skills"]
+    if by_variable:
+        monkeypatch.setenv("SKILLS_DIR", str(here / "skills"))
+    if not by_variable or ":" not in skill:  # without a source, `label:name` is a server's skill
+        assert cli("read", skill, *where).raw == skill_md("refunds")
+        assert cli("show", skill, *where).code == 0
+
+
 @pytest.mark.parametrize("verb", ["show", "read", "visibility"])
 def test_a_shared_name_is_wrong_usage_and_lists_both_skills(here: Path, cli: Cli, verb: str) -> None:
     done = cli(verb, "twin", "--from", "skills")

@@ -30,11 +30,11 @@ TOKEN_VARIABLE = "SKILLWIRE_TEST_TOKEN"
             "`--drive` and `--static` contradict each other",
             "leave one",
         ),
-        (["--drive", "--http", "0.0.0.0:0"], "can be reached from other machines", "`--token-env VAR`"),
+        (["--drive", "--http", "0.0.0.0:0"], "can be reached from other machines", "`--token-env VARIABLE`"),
         (
             ["--drive", "--http", "0.0.0.0:0", "--allow-public"],
             "`--drive` lets programs in",
-            "`--token-env VAR`",
+            "`--token-env VARIABLE`",
         ),
     ],
 )

@@ -566,12 +566,15 @@ async def test_the_screenshots_of_the_documentation_can_be_made(
     )
     with HttpServer(folder, "--http", "0", "--allow-config", "--config", file) as server:
         async with page_of(browser, server.base, scheme=scheme) as page:
+            await page.goto(f"/#key={server.key()}")
+            await expect(page.locator(".row").first).to_be_visible()
             await page.goto("/#/skills/finance/refunds")
             await expect(page.locator(".prose")).to_be_visible()
             await page.evaluate(SHORTENED, str(tmp_path))
             pictures = {f"skills-{scheme}.png": await page.screenshot()}
             await page.get_by_role("link", name="Sources").click()
             await expect(page.locator(".source")).to_have_count(3)
+            await expect(page.get_by_role("button", name="Add")).to_have_count(1)
             await page.evaluate(SHORTENED, str(tmp_path))
             pictures[f"sources-{scheme}.png"] = await page.screenshot()
     for name, picture in pictures.items():

@@ -205,7 +205,15 @@ async def test_every_client_option_serves_clients_without_extension(
         assert refused.is_error
         assert text_of(await client.call_tool("add", {"a": 2, "b": 2})) == "4"
         prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
-        assert prompts == ["greet", "skill", "start_refund", "refunds", "for-people", "daily"]
+        assert prompts == [
+            "greet",
+            "skill",
+            "start_refund",
+            "refunds",
+            "for-people",
+            "daily",
+            "docs/{product}/guide",
+        ]
         done = await client.complete(types.PromptReference(name="skill"), {"name": "name", "value": "ref"})
         assert done.completion.values == ["refunds"]
         done = await client.complete(
@@ -236,6 +244,22 @@ async def test_names_of_server_take_precedence(mode: Any, skills: Skills) -> Non
         assert getattr(got.messages[0].content, "text", "") == "theirs"
         assert [tool.name for tool in (await client.list_tools()).tools].count("load-skill") == 1
         assert text_of(await client.call_tool("load-skill", {"name": "x"})) == "their x"
+
+
+@every_era
+async def test_tool_called_skill_belongs_to_the_server(mode: Any, skills: Skills) -> None:
+    server = sdk_server()
+
+    @server.tool(name="skill")
+    def rate(name: str) -> str:
+        return f"{name}: 5 of 5"
+
+    assert callable(rate)
+    attach(server, skills)
+    async with Client(server, mode=mode) as client:
+        assert text_of(await client.call_tool("skill", {"name": "refunds"})) == "refunds: 5 of 5"
+        loaded = text_of(await client.call_tool("load-skill", {"skill": "acme/billing/refunds"}))
+        assert loaded.startswith("---\nname: refunds\n")
 
 
 @every_era

@@ -318,7 +318,7 @@ async def test_attaching_beside_another_skills_provider_is_refused(skills: Skill
 CONTRACTED = """---
 name: refunds
 description: Decides refunds.
-x-personal-mcp:
+x-skillwire:
   id: refunds
   version: 1.2.0
   tags: [billing, money]
@@ -354,3 +354,5 @@ async def test_contract_uses_native_fields(mode: Any, namespace: str | None, tmp
         }.items()
         (block,) = (await client.read_resource(uri)).contents
         assert getattr(block, "text", "") == "# Policy\n"
+        served.disable(tags={"money"})
+        assert uri not in {resource.uri for resource in await all_resources(client)}

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import Skill, SkillReference, Skills, SkillServer
 from skillwire.authoring.source import CodeSource
 from skillwire.errors import BadParamsError, ConflictError, InvalidValueError, NotServedError, UsageError
-from tests.support.clients import ERAS
+from tests.support.clients import ERAS, ask
 
 HELLO_WORLD = """---
 name: hello-world
@@ -175,6 +175,19 @@ def test_every_duplicate_uri_is_reported_at_once() -> None:
         Skills().add(Skill("b", "b"), Skill("b", "b")).check()
 
 
+def test_every_file_that_two_skills_claim_is_reported_at_once() -> None:
+    outer = Skill("outer", "---\nname: outer\ndescription: x\n---\n")
+    inner = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("outer/inner")
+    for path in ("a.md", "b.md"):
+        outer = outer.with_reference(f"inner/{path}", "text/plain", "x")
+        inner = inner.with_reference(path, "text/plain", "y")
+    with pytest.raises(ConflictError) as conflict:
+        SkillServer("x").add(outer, inner).build()
+    assert str(conflict.value).startswith("2 URIs are used twice: ")
+    for path in ("a.md", "b.md"):
+        assert f"`skill://outer/inner/{path}`" in str(conflict.value)
+
+
 def test_collections_can_be_merged() -> None:
     both = Skills().add(code_mode(), prompt="start").merge(Skills().add(Skill("refunds", REFUNDS)))
     assert [skill.name for skill in both] == ["code-mode", "refunds"]
@@ -221,6 +234,27 @@ def test_prompt_text_joins_document_and_references() -> None:
     )
     assert Skill("x", "").prompt_text() == "\n"
     assert Skill("x", "A\r\n").prompt_text() == "A\r\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+async def test_mime_type_of_reference_is_kept_in_reads(mode: str) -> None:
+    skill = Skill("refunds", REFUNDS).with_reference("schema.txt", "application/graphql", "type Query\n")
+    async with Client(SkillServer("x").add(skill).build(), mode=mode) as client:
+        (block,) = (await client.read_resource("skill://refunds/schema.txt")).contents
+    assert (block.mime_type, getattr(block, "text", "")) == ("application/graphql", "type Query\n")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+async def test_other_description_is_shown_and_frontmatter_is_listed(mode: str) -> None:
+    skill = Skill("refunds", REFUNDS).with_description("Other.")
+    async with Client(SkillServer("x").add(skill, prompt="start").build(), mode=mode) as client:
+        (listed,) = (await ask(client, "skills/list"))["skills"]
+        assert listed["frontmatter"] == {"name": "refunds", "description": "Refunds."}
+        described = {each.name: each.description for each in (await client.list_prompts()).prompts}
+        assert (described["start"], described["refunds"]) == ("Other.", "Other.")
+        assert "<description>Other.</description>" in (client.instructions or "")
 
 
 def test_prompt_with_binary_file_is_refused() -> None:

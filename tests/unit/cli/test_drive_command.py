@@ -81,7 +81,7 @@ async def test_a_token_is_asked_for_and_sent(
         assert await in_thread(lambda: run(["drive", "tree", drive.base])) == 1
         assert capsys.readouterr().err == (
             "error: the server requires a token\n"
-            "hint: name the variable that contains it: `--token-env VAR`\n"
+            "hint: name the variable that contains it: `--token-env VARIABLE`\n"
         )
         assert await in_thread(lambda: run(["drive", "tree", drive.base, "--token-env", "SHOP_TOKEN"])) == 0
         assert capsys.readouterr().out == TREE

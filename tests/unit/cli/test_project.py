@@ -150,7 +150,7 @@ def test_nothing_is_written_if_any_skill_breaks_the_contract(team: Path, cli: Cl
     done = cli("project", "skills", "--out", "upload")
     assert (done.code, done.raw) == (1, b"")
     assert not (team / "upload").exists()
-    for told in ("no-block/SKILL.md: x-personal-mcp:", "long/SKILL.md: compatibility:", "broken/SKILL.md:1:"):
+    for told in ("no-block/SKILL.md: x-skillwire:", "long/SKILL.md: compatibility:", "broken/SKILL.md:1:"):
         assert told in done.err
     assert done.err.endswith("error: nothing was written: fix the errors above first\n")
 

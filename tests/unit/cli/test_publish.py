@@ -67,7 +67,7 @@ def test_only_skills_with_several_files_are_published_as_archives(good: Path, cl
     write_skill(good / "good", "large", {"references/policy.md": "# Policy\n"})
     done = cli("publish", "good", "--out", "site")
     assert (done.code, done.raw) == (0, b"")
-    assert done.err == "3 skills published to `site`; serve this folder at the root of your web site\n"
+    assert done.err == "3 skills published to `site`; serve this folder at the root of your website\n"
     found = published()
     assert {name: artifact.type for name, artifact in found.items()} == {
         "refunds": Delivery.SKILL_MD,
@@ -207,7 +207,7 @@ def test_skills_that_cannot_be_published_do_not_stop_the_others(here: Path, cli:
     assert "broken/SKILL.md:2: name: `Broken Name` is not" in done.err
     twice = "a site can have only one skill named `twin`; `twins/one/twin` is published"
     assert f"error: `twins/two/twin` is not published: {twice}" in done.err
-    assert done.err.endswith("3 skills published to `site`; serve this folder at the root of your web site\n")
+    assert done.err.endswith("3 skills published to `site`; serve this folder at the root of your website\n")
 
 
 def test_an_archive_that_readers_would_refuse_is_not_published(good: Path, cli: Cli) -> None:

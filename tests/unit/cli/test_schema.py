@@ -38,7 +38,7 @@ GOOD: dict[str, Any] = {
     "name": "refunds",
     "description": "x",
     "my-own": [1],
-    "x-personal-mcp": {
+    "x-skillwire": {
         "id": "refunds",
         "version": "1.0.0-rc.1+b5",
         "capabilities": ["resource://skills/refunds/document"],
@@ -62,11 +62,11 @@ def test_both_schemas_take_a_good_skill(cli: Cli) -> None:
         {"name": "3d"},
         {"description": " "},
         {"model": 7},
-        {"x-personal-mcp": 7},
-        {"x-personal-mcp": {**GOOD["x-personal-mcp"], "version": "1.0"}},
-        {"x-personal-mcp": {**GOOD["x-personal-mcp"], "version": 1.0}},
-        {"x-personal-mcp": {**GOOD["x-personal-mcp"], "capabilities": []}},
-        {"x-personal-mcp": {"id": "refunds"}},
+        {"x-skillwire": 7},
+        {"x-skillwire": {**GOOD["x-skillwire"], "version": "1.0"}},
+        {"x-skillwire": {**GOOD["x-skillwire"], "version": 1.0}},
+        {"x-skillwire": {**GOOD["x-skillwire"], "capabilities": []}},
+        {"x-skillwire": {"id": "refunds"}},
     ],
     ids=str,
 )
@@ -76,8 +76,8 @@ def test_the_contract_refuses_what_the_rules_refuse(cli: Cli, wrong: dict[str, A
 
 def test_without_the_contract_the_block_is_free(cli: Cli) -> None:
     told = cli("schema").json
-    assert "x-personal-mcp" not in told["properties"]
-    assert accepts(told, {"name": "3d", "description": "x", "x-personal-mcp": 7})
+    assert "x-skillwire" not in told["properties"]
+    assert accepts(told, {"name": "3d", "description": "x", "x-skillwire": 7})
 
 
 def test_the_key_and_every_known_field_are_in_the_schema(cli: Cli) -> None:
@@ -87,7 +87,7 @@ def test_the_key_and_every_known_field_are_in_the_schema(cli: Cli) -> None:
 
 
 def test_the_pattern_for_versions_is_that_of_the_rule(cli: Cli) -> None:
-    pattern = cli("schema", "--contract").json["properties"]["x-personal-mcp"]["properties"]["version"][
+    pattern = cli("schema", "--contract").json["properties"]["x-skillwire"]["properties"]["version"][
         "pattern"
     ]
     for version in ("1.0.0", "1.0.0-01", "1.0.0-0a", "1.0", "01.0.0", "1.0.0+001"):

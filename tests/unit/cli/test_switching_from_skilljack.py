@@ -3,7 +3,8 @@
 import os
 import socket
 import subprocess
-from collections.abc import Generator, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,6 +57,17 @@ def served(
         peer.close()
 
 
+def names(peer: Peer) -> list[str]:
+    return [each["frontmatter"]["name"] for each in peer.result("skills/list")["skills"]]
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -87,6 +99,27 @@ def test_an_environment_variable_can_turn_on_static_mode(
     told = f"`{frozen}` is set, which means `--static`"
     assert (told in peer.stderr()) is bool(frozen)
     assert ("is set" in peer.stderr()) is bool(frozen)
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("variable", ["SKILLWIRE_STATIC", "SKILLJACK_STATIC"])
+def test_the_variable_freezes_the_set_and_contents_stay_live(
+    transport: str, variable: str, skills: Path
+) -> None:
+    with (
+        served(transport, VERSIONS[0], skills, env={variable: "true"}) as frozen,
+        served(transport, VERSIONS[0], skills, env={variable: "false"}) as live,
+    ):
+        assert names(frozen) == names(live) == ["refunds"]
+        write_skill(skills, "later")
+        (skills / "refunds" / "SKILL.md").write_text("---\nname: refunds\ndescription: Changed.\n---\n")
+        wait_until(lambda: names(live) == ["later", "refunds"])
+        assert names(frozen) == ["refunds"]
+        read = frozen.result("resources/read", {"uri": "skill://refunds/SKILL.md"})["contents"][0]["text"]
+        assert "description: Changed." in read
+        assert names(frozen) == ["refunds"]
+        prompts = [each["name"] for each in frozen.result("prompts/list")["prompts"]]
+        assert prompts == ["skill", "refunds"]
 
 
 @in_both_eras

@@ -9,7 +9,6 @@ import pytest
 from skillwire import Problem
 from skillwire.contract.projection import projection_problems
 from skillwire.contract.repository import check_repository
-from skillwire.contract.rules.body import SkillBody, check_text, names_in, read_body
 from skillwire.contract.rules.skill import BLOCK_KEY, SEVERITIES
 from skillwire.frontmatter.yaml12 import load
 from skillwire.sources import Rule
@@ -22,8 +21,6 @@ RULES = [rule for rule in Rule if rule.name.startswith("CONTRACT_")]
 
 PATH = re.compile(r"^# (\S+/SKILL\.md)\n", re.MULTILINE)
 BESIDE = re.compile(r"^# beside it: (.+)\n", re.MULTILINE)
-LINES = re.compile(r"\A<!-- \w+(?:: (\d+) lines)? -->\n")
-SCRIPT = "scripts/total.sh"
 ORDERS = "orders/SKILL.md"
 
 
@@ -38,8 +35,6 @@ def examples(kind: str) -> list[Any]:
 
 def judged(rule: Rule, example: str) -> list[Problem]:
     """Return every problem of an example."""
-    if example.startswith("<!--"):
-        return list(check_text(text(example)))
     if rule is Rule.CONTRACT_PROJECTION_DROPPED:
         raw = frontmatter(**read(example))
         return list(projection_problems(raw, BLOCK_KEY, "refunds/SKILL.md"))
@@ -48,7 +43,7 @@ def judged(rule: Rule, example: str) -> list[Problem]:
     checked = [skill(rule, *each) for each in skills.items()]
     if ORDERS not in skills:  # the page says that every repository has this skill
         checked.append(check(frontmatter("orders"), path=ORDERS))
-    return list(check_repository(checked, BLOCK_KEY).problems)
+    return list(check_repository(checked).problems)
 
 
 def skill(rule: Rule, path: str, example: str) -> Any:
@@ -78,24 +73,6 @@ def has_block(raw: dict[str, Any]) -> bool:
 
 def read(example: str) -> dict[str, Any]:
     return load(f"---\n{example}").values if re.search(r"^\w", example, re.MULTILINE) else {}
-
-
-def text(example: str) -> SkillBody:
-    given = LINES.match(example)
-    lines = int(given[1] or 0) if given else 0
-    body = read_body(example[given.end() if given else 0 :] + "More.\n" * max(lines - 1, 0))
-    files = frozenset(("SKILL.md", POLICY, SCRIPT))
-    folders = frozenset(("references", "scripts"))
-    return SkillBody(
-        "refunds/SKILL.md",
-        4,
-        body,
-        files,
-        folders,
-        executable=frozenset(),
-        declared=frozenset(),
-        names_elsewhere=lambda: names_in("echo 1"),
-    )
 
 
 def test_every_rule_of_the_contract_has_documentation_and_a_severity() -> None:

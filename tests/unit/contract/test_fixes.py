@@ -21,8 +21,8 @@ def mended(frontmatter: str, body: str = "Body\n") -> str:
 
 DOCUMENT = "resource://skills/refunds/document"
 POLICY = "resource://skills/refunds/references/p"
-REFERENCE = "x-personal-mcp:\n  id: refunds\n  references:\n    p: {path: references/p.md}\n"
-NOTE = "x-personal-mcp:\n    id: refunds\n    note: |\n      one\n\n      two\n"
+REFERENCE = "x-skillwire:\n  id: refunds\n  references:\n    p: {path: references/p.md}\n"
+NOTE = "x-skillwire:\n    id: refunds\n    note: |\n      one\n\n      two\n"
 CASES = {
     "tools with commas": ("allowed-tools: Read, Grep # why\n", "allowed-tools: Read Grep # why\n"),
     "tools with arguments": (
@@ -38,32 +38,32 @@ CASES = {
         "allowed-tools: > # why\n  Read,\n  Grep\n",
     ),
     "a version that is a number": (
-        f"x-personal-mcp:\n  version: 1.10   # next\n  capabilities: [{DOCUMENT}]\n",
-        f'x-personal-mcp:\n  version: "1.10.0"   # next\n  capabilities: [{DOCUMENT}]\n',
+        f"x-skillwire:\n  version: 1.10   # next\n  capabilities: [{DOCUMENT}]\n",
+        f'x-skillwire:\n  version: "1.10.0"   # next\n  capabilities: [{DOCUMENT}]\n',
     ),
     "a version that is a whole number": (
-        f"x-personal-mcp: {{version: 2, capabilities: [{DOCUMENT}]}}\n",
-        f'x-personal-mcp: {{version: "2.0.0", capabilities: [{DOCUMENT}]}}\n',
+        f"x-skillwire: {{version: 2, capabilities: [{DOCUMENT}]}}\n",
+        f'x-skillwire: {{version: "2.0.0", capabilities: [{DOCUMENT}]}}\n',
     ),
     "a version that is a number in no way that versions are written": (
-        f"x-personal-mcp: {{version: 0x10, capabilities: [{DOCUMENT}]}}\n",
-        f"x-personal-mcp: {{version: 0x10, capabilities: [{DOCUMENT}]}}\n",
+        f"x-skillwire: {{version: 0x10, capabilities: [{DOCUMENT}]}}\n",
+        f"x-skillwire: {{version: 0x10, capabilities: [{DOCUMENT}]}}\n",
     ),
     "a version that is text": (
-        f"x-personal-mcp: {{version: 1.0.0, capabilities: [{DOCUMENT}]}}\n",
-        f"x-personal-mcp: {{version: 1.0.0, capabilities: [{DOCUMENT}]}}\n",
+        f"x-skillwire: {{version: 1.0.0, capabilities: [{DOCUMENT}]}}\n",
+        f"x-skillwire: {{version: 1.0.0, capabilities: [{DOCUMENT}]}}\n",
     ),
     "tags in lines": (
-        f"x-personal-mcp:\n  tags:\n  - a # 1\n  # 2\n  - a # 3\n  - b\n  capabilities: [{DOCUMENT}]\n",
-        f"x-personal-mcp:\n  tags:\n  - a # 1\n  # 2\n  # 3\n  - b\n  capabilities: [{DOCUMENT}]\n",
+        f"x-skillwire:\n  tags:\n  - a # 1\n  # 2\n  - a # 3\n  - b\n  capabilities: [{DOCUMENT}]\n",
+        f"x-skillwire:\n  tags:\n  - a # 1\n  # 2\n  # 3\n  - b\n  capabilities: [{DOCUMENT}]\n",
     ),
     "tags in brackets": (
-        f"x-personal-mcp:\n  tags: [a, 'a', b, a]\n  capabilities: [{DOCUMENT}]\n",
-        f"x-personal-mcp:\n  tags: [a, b]\n  capabilities: [{DOCUMENT}]\n",
+        f"x-skillwire:\n  tags: [a, 'a', b, a]\n  capabilities: [{DOCUMENT}]\n",
+        f"x-skillwire:\n  tags: [a, b]\n  capabilities: [{DOCUMENT}]\n",
     ),
     "tags in brackets with a comment that must stay": (
-        f"x-personal-mcp:\n  tags: [a, # why\n    a]\n  capabilities: [{DOCUMENT}]\n",
-        f"x-personal-mcp:\n  tags: [a, # why\n    a]\n  capabilities: [{DOCUMENT}]\n",
+        f"x-skillwire:\n  tags: [a, # why\n    a]\n  capabilities: [{DOCUMENT}]\n",
+        f"x-skillwire:\n  tags: [a, # why\n    a]\n  capabilities: [{DOCUMENT}]\n",
     ),
     "no capabilities": (
         f"{REFERENCE}\n# the rest\nlicense: MIT\n",
@@ -74,22 +74,22 @@ CASES = {
         f"{NOTE}    capabilities:\n      - {DOCUMENT}\n\nlicense: MIT\n",
     ),
     "capabilities without a value": (
-        "x-personal-mcp:\n  capabilities:\n  id: refunds\n",
-        f"x-personal-mcp:\n  capabilities:\n    - {DOCUMENT}\n  id: refunds\n",
+        "x-skillwire:\n  capabilities:\n  id: refunds\n",
+        f"x-skillwire:\n  capabilities:\n    - {DOCUMENT}\n  id: refunds\n",
     ),
     "no capabilities in brackets": (
-        "x-personal-mcp: {id: refunds}\n",
-        f"x-personal-mcp: {{id: refunds, capabilities: [{DOCUMENT}]}}\n",
+        "x-skillwire: {id: refunds}\n",
+        f"x-skillwire: {{id: refunds, capabilities: [{DOCUMENT}]}}\n",
     ),
     "no capabilities in brackets, and a comma at the end": (
-        "x-personal-mcp: {id: refunds, tags: [a,],}\n",
-        f"x-personal-mcp: {{id: refunds, tags: [a,],capabilities: [{DOCUMENT}]}}\n",
+        "x-skillwire: {id: refunds, tags: [a,],}\n",
+        f"x-skillwire: {{id: refunds, tags: [a,],capabilities: [{DOCUMENT}]}}\n",
     ),
     "no capabilities in brackets, and a comment at the end": (
-        "x-personal-mcp: {id: refunds, # a, b\n  }\n",
-        f"x-personal-mcp: {{id: refunds, # a, b\n  capabilities: [{DOCUMENT}]}}\n",
+        "x-skillwire: {id: refunds, # a, b\n  }\n",
+        f"x-skillwire: {{id: refunds, # a, b\n  capabilities: [{DOCUMENT}]}}\n",
     ),
-    "an empty block": ("x-personal-mcp: {}\n", f"x-personal-mcp: {{capabilities: [{DOCUMENT}]}}\n"),
+    "an empty block": ("x-skillwire: {}\n", f"x-skillwire: {{capabilities: [{DOCUMENT}]}}\n"),
     "no block": ("name: refunds\n", "name: refunds\n"),
 }
 
@@ -101,7 +101,7 @@ def test_a_fix_corrects_the_fault_and_keeps_comments_and_order(before: str, afte
 
 
 def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
-    before = b"\xef\xbb\xbf--- \r\nname: refunds\r\nx-personal-mcp:\r\n  version: 1.0\r\n---\t\r\nbody \xff\n"
+    before = b"\xef\xbb\xbf--- \r\nname: refunds\r\nx-skillwire:\r\n  version: 1.0\r\n---\t\r\nbody \xff\n"
     after = before.replace(
         b"1.0\r\n", b'"1.0.0"\r\n  capabilities:\r\n    - resource://skills/refunds/document\r\n'
     )
@@ -109,7 +109,7 @@ def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
 
 
 def test_only_faults_of_the_given_rules_are_fixed() -> None:
-    content = b"---\nallowed-tools: a, b\nx-personal-mcp: {version: 1}\n---\n"
+    content = b"---\nallowed-tools: a, b\nx-skillwire: {version: 1}\n---\n"
     assert apply_fixes(content, [], BLOCK_KEY, "refunds") == content
 
 

@@ -78,12 +78,12 @@ def test_a_projection_holds_the_block_as_the_contract_says() -> None:
         "allowed-tools: Read Bash(git add)\n"
         "metadata:\n"
         "  owner: '7'\n"
-        "  x-personal-mcp.id: refunds\n"
-        "  x-personal-mcp.version: '1.0.0'\n"
-        '  x-personal-mcp.tags: \'["billing","money back"]\'\n'
-        "  x-personal-mcp.capabilities: '[\"resource://skills/refunds/document\"]'\n"
-        "  x-personal-mcp.depends_on: '[\"orders\"]'\n"
-        '  x-personal-mcp.references: \'{"p":{"path":"references/p.md"}}\'\n'
+        "  x-skillwire.id: refunds\n"
+        "  x-skillwire.version: '1.0.0'\n"
+        '  x-skillwire.tags: \'["billing","money back"]\'\n'
+        "  x-skillwire.capabilities: '[\"resource://skills/refunds/document\"]'\n"
+        "  x-skillwire.depends_on: '[\"orders\"]'\n"
+        '  x-skillwire.references: \'{"p":{"path":"references/p.md"}}\'\n'
         "---\n"
         "\n# Body\n"
     )
@@ -153,10 +153,10 @@ def test_a_compatibility_too_long_for_uploaders_is_an_error() -> None:
 
 
 def test_a_key_of_the_author_that_collides_is_an_error() -> None:
-    raw = frontmatter(metadata={"x-personal-mcp.tags": "[]"})
+    raw = frontmatter(metadata={"x-skillwire.tags": "[]"})
     assert [each.rule for each in check(raw).problems] == [Rule.CONTRACT_METADATA_KEY]
 
 
 def test_an_edited_projection_is_still_read() -> None:
-    raw = {"metadata": {"x-personal-mcp.id": "refunds", "x-personal-mcp.tags": "[oops"}}
+    raw = {"metadata": {"x-skillwire.id": "refunds", "x-skillwire.tags": "[oops"}}
     assert restore_block(raw, BLOCK_KEY) == {BLOCK_KEY: {"id": "refunds", "tags": "[oops"}}

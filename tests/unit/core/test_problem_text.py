@@ -20,9 +20,9 @@ def test_problem_of_one_of_several_servers_starts_with_its_label() -> None:
     assert str(Problem("", Rule.TIMEOUT, Severity.ERROR, "no", label="acme")) == "`acme`: no"
 
 
-def test_server_problem_is_a_warning_only_if_skill_is_usable() -> None:
+def test_server_problem_is_a_warning_only_if_skills_are_usable() -> None:
     warnings = {rule for rule in SERVER_RULES if server_problem("x", rule, "no").severity is Severity.WARNING}
-    assert warnings == {Rule.OLD_DRAFT, Rule.ENTRY_NONCONFORMING}
+    assert warnings == {Rule.OLD_DRAFT, Rule.TEMPLATE, Rule.ENTRY_NONCONFORMING}
 
 
 def test_findings_above_the_limit_are_counted() -> None:

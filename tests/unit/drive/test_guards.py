@@ -566,7 +566,7 @@ async def _chunks(content: bytes) -> AsyncGenerator[bytes]:
         yield content[at : at + 65536]
 
 
-async def test_a_catalogue_over_the_limit_is_refused() -> None:
+async def test_a_catalog_over_the_limit_is_refused() -> None:
     async with drive_server() as drive:
         paths = [{"type": "skill", "path": f"/s{at}/skill.md"} for at in range(MAX_PATHS + 1)]
         code, reason = await refused(drive, registration("app", paths))

@@ -1,4 +1,4 @@
-"""Live skills in the catalogue: what is listed, what is read, and what clients hear."""
+"""Live skills in the catalog: what is listed, what is read, and what clients hear."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from skillwire.drive.source import DriveSource
 from skillwire.errors import NotServedError, SourceError
 from skillwire.frontmatter.document import read_document
 from skillwire.sources import MemorySkill, Rule, Severity
-from tests.support.clients import ERAS
+from tests.support.clients import ERAS, text_of
 from tests.support.drive import Answers, Drive, drive_server, program, registration, silent, skills
 from tests.support.listening import listening
 from tests.support.skills import skill_md
@@ -35,7 +35,7 @@ def texts(texts_by_path: Mapping[str, str]) -> Answers:
 
 
 async def until_listed(drive: Drive, *uris: str) -> None:
-    """Wait until exactly these skills are in the catalogue."""
+    """Wait until exactly these skills are in the catalog."""
     await drive.until_library(lambda: set(drive.library.catalog.entries) == set(uris), f"{uris}")
 
 
@@ -184,6 +184,49 @@ async def test_path_with_parameters_becomes_a_skill_template() -> None:
         ):
             with pytest.raises(MCPError, match="no file is served at"):
                 await read(host, uri)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_path_with_parameters_is_offered_on_every_surface(mode: Any) -> None:
+    async with (
+        drive_server() as drive,
+        program(drive, registration("app", skills("/users/:id/skill.md"))),
+        Client(drive.mcp, mode=mode) as host,
+    ):
+        await drive.until_library(lambda: bool(drive.library.catalog.templates))
+        listed = text_of(await host.call_tool("load-skill", {"name": ""}))
+        assert "<name>app/users/{id}</name>" in listed
+        assert "<parameters>id: lowercase letters" in listed
+        prompts = {prompt.name: prompt for prompt in (await host.list_prompts()).prompts}
+        assert [each.name for each in prompts["app/users/{id}"].arguments or ()] == ["id"]
+        for name in ("app/users/42", "/users/42/skill.md", "skill://app/users/42/SKILL.md"):
+            assert text_of(await host.call_tool("load-skill", {"name": name})).endswith("/users/42/skill.md")
+        (message,) = (await host.get_prompt("app/users/{id}", {"id": "42"})).messages
+        assert message.content.resource.text.endswith("/users/42/skill.md")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        told = text_of(await host.call_tool("load-skill", {"name": "app/users/Not A Name"}))
+        assert "in place of `{id}` in `app/users/{id}`" in told
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_paths_that_a_text_names_work_on_every_surface(mode: Any) -> None:
+    paths = skills("/workspace/review/skill.md", "/workspace/review/files/skill.md")
+    async with (
+        drive_server() as drive,
+        program(drive, registration("app", paths)),
+        Client(drive.mcp, mode=mode) as host,
+    ):
+        uri = "skill://app/workspace/review/files/SKILL.md"
+        await until_listed(drive, "skill://app/workspace/review/SKILL.md", uri)
+        deeper = "/workspace/review/files/skill.md"  # as the text of the first skill names it
+        for tool, arguments in (
+            ("load-skill", {"name": deeper}),
+            ("skill-resource", {"skill": "review", "path": deeper}),
+            ("skill-resource", {"skill": "review", "path": "files/skill.md"}),
+        ):
+            assert text_of(await host.call_tool(tool, arguments)).endswith(f"# {deeper}")
+        (message,) = (await host.get_prompt("skill", {"name": deeper})).messages
+        assert message.content.resource.text.endswith(f"# {deeper}")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        assert (await read(host, uri)).endswith(f"# {deeper}")
 
 
 @pytest.mark.parametrize(

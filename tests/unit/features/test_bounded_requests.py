@@ -329,10 +329,12 @@ def test_template_lookup_equals_matching_each_template() -> None:
     ]
     for uri in uris:
         expected = next((entry for each in templates if (entry := each.entry(uri)) is not None), None)
-        assert index.entry(uri) == expected, uri
-    found = index.entry("skill://docs/a/guide/SKILL.md")
+        found = index.find(uri)
+        assert (None if found is None else found[1]) == expected, uri
+    found = index.find("skill://docs/a/guide/SKILL.md")
     assert found is not None
-    assert found.description == "docs/a/guide"
+    assert found[0].path == "docs/{a}/guide"
+    assert found[1].description == "docs/a/guide"
 
 
 @pytest.mark.anyio

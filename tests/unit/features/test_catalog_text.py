@@ -1,4 +1,4 @@
-"""The catalogue as a model reads it: its form, its budget, its one channel, and what cannot get into it."""
+"""The catalog as a model reads it: its form, its budget, its one channel, and what cannot get into it."""
 
 import re
 from pathlib import Path
@@ -42,6 +42,33 @@ def test_a_skill_is_its_name_its_description_and_its_uri() -> None:
         "<available_skills>\n<skill>\n<name>s0</name>\n<description>Does one thing.</description>\n"
         "<location>skill://s0/SKILL.md</location>\n</skill>\n</available_skills>"
     )
+
+
+def test_when_to_use_follows_the_description_on_one_line() -> None:
+    used = skill("used", "when_to_use: |\n  When <b>money</b>\n  is due.\u200b\n")
+    long = skill("long", f"when_to_use: {'x' * 2000}\n")
+    other = skill("other", "when_to_use: [a, b]\n")
+    catalog = anyio.run(lambda: library_of(used, long, other)).catalog
+    text = available_skills({entry.name: entry for entry in catalog.entries.values()}, 4000)
+    assert (
+        "<description>Does used.</description>\n"
+        "<when_to_use>When &lt;b&gt;money&lt;/b&gt; is due.</when_to_use>\n"
+        "<location>skill://used/SKILL.md</location>"
+    ) in text
+    assert f"<when_to_use>{'x' * 1023}…</when_to_use>" in text
+    assert text.count("<when_to_use>") == 2
+    assert "<name>other</name>" in text
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_when_to_use_is_in_every_list_for_models(mode: Any) -> None:
+    for channel in Channel:
+        used = skill("used", "when_to_use: When money is due.\n")
+        async with connected(mode, used, options=ServeOptions(channel)) as client:
+            told = client.instructions or (await client.list_tools()).tools[0].description or ""
+            asked = text_of(await client.call_tool("load-skill", {"name": ""}))
+        for text in (told, asked):
+            assert text.count("<when_to_use>When money is due.</when_to_use>") == 1
 
 
 def test_budget_lists_whole_skills_and_counts_the_rest() -> None:
@@ -98,7 +125,7 @@ def test_a_larger_budget_never_shows_less(texts: list[str], one: int, other: int
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_catalogue_is_in_the_instructions_and_nowhere_else(mode: Any) -> None:
+async def test_the_catalog_is_in_the_instructions_and_nowhere_else(mode: Any) -> None:
     async with connected(mode, skill("refunds")) as client:
         tools = (await client.list_tools()).tools
         assert client.instructions is not None
@@ -109,7 +136,7 @@ async def test_the_catalogue_is_in_the_instructions_and_nowhere_else(mode: Any) 
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_catalogue_is_in_the_tool_description_and_nowhere_else(mode: Any) -> None:
+async def test_the_catalog_is_in_the_tool_description_and_nowhere_else(mode: Any) -> None:
     async with connected(mode, skill("refunds"), options=IN_TOOLS) as client:
         loading, reading = (await client.list_tools()).tools
         assert client.instructions is None

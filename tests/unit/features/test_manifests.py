@@ -26,8 +26,8 @@ from pydantic import AnyUrl
 from skillwire import FolderSource, Library, MemorySource, ServeOptions, attach
 from skillwire.core.names import name_fault
 from skillwire.features.drafts import SkillManifests
+from skillwire.protocol.claims import SkillClaim
 from skillwire.protocol.legacy import read_manifest
-from skillwire.protocol.remote import SkillClaim
 from skillwire.server import skills_server
 from skillwire.sources import Limits, MemorySkill
 from tests.support.clients import ERAS, connected, library_of, skill

@@ -21,9 +21,9 @@ from mcp import Client
 from skillwire import Library, MemorySource, SkillRecord, State
 from skillwire.features import live_site, website
 from skillwire.features.live_site import LiveSite, NotPublishedError
+from skillwire.protocol.claims import SkillClaim, parse_entry
 from skillwire.protocol.delivery import Delivery
 from skillwire.protocol.discovery import Artifact, read_index
-from skillwire.protocol.remote import SkillClaim, parse_entry
 from skillwire.sources import Digest, FetchedSource, Limits, MemorySkill
 from skillwire.sources.web.source import WebFetcher
 from tests.support.bridges import open_bridge

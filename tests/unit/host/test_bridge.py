@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import Library, MemorySource, State
 from skillwire.host import Outcome, SkillsClient, verify_server
 from skillwire.host.dialects.client import ask
-from skillwire.protocol.remote import SkillClaim
+from skillwire.protocol.claims import SkillClaim
 from skillwire.server import Channel, Freshness, skills_server
 from skillwire.server.response_cache import Question, ResponseCache
 from skillwire.server.serve_options import all_features

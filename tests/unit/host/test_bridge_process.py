@@ -54,6 +54,20 @@ def run(*arguments: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[
     )
 
 
+def test_bridge_says_at_the_start_what_a_draft_server_lacks(env: Mapping[str, str], tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "refunds")
+    command = ("--", sys.executable, "-m", "tests.support.older_server", str(tmp_path / "skills"))
+    done = run("bridge", *command, env=env)  # it ends with its client, which is gone
+    told = done.stderr.decode()
+    assert done.returncode == 0, told
+    assert "the server uses draft-b; skills passed on: 0 of 1; 1 more once unpacked from archives" in told
+    assert "it is not passed on: its files are in an archive (`draft-b`)" in told
+    assert "look at it, then approve it: `skillwire approve" in told
+    label = told.partition("`skillwire approve ")[2].partition(":")[0]
+    trusted = run("bridge", "--trust", label, *command, env=env)
+    assert b"its archive is being fetched" in trusted.stderr
+
+
 def test_stdio_bridge_lists_all_skills_and_loads_approved_ones(
     upstream: HttpServer, env: Mapping[str, str], tmp_path: Path
 ) -> None:

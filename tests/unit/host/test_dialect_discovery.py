@@ -19,10 +19,10 @@ from skillwire.errors import VerificationError
 from skillwire.host import DraftsClient, SkillsClient
 from skillwire.host.dialects.client import Listing
 from skillwire.host.dialects.drafts import discover
+from skillwire.protocol.claims import Dialect, Integrity
 from skillwire.protocol.delivery import ArchiveFormat
-from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.server import skills_server
-from skillwire.sources import Rule
+from skillwire.sources import Rule, Severity
 from tests.support.clients import ERAS, library_of, skill
 from tests.support.draft_servers import (
     FILES,
@@ -69,10 +69,10 @@ SPEAKERS: list[tuple[Callable[[], ScriptedServer], Dialect, Integrity, bool]] = 
         lambda: indexed(entry_b(url=None, digest=None, archives=[archive_b(ArchiveFormat.ZIP)])),
         Dialect.DRAFT_B,
         Integrity.PART,
-        False,
+        True,
     ),
     (lambda: indexed(entry_a()), Dialect.DRAFT_A, Integrity.NONE, False),
-    (lambda: indexed(archive_a(ArchiveFormat.TAR_GZ)), Dialect.DRAFT_A, Integrity.PART, False),
+    (lambda: indexed(archive_a(ArchiveFormat.TAR_GZ)), Dialect.DRAFT_A, Integrity.PART, True),
     (with_manifests, Dialect.MANIFEST, Integrity.FULL, True),
     (scanned, Dialect.SCAN, Integrity.NONE, False),
     (of_old_uris, Dialect.OLD_URIS, Integrity.NONE, False),
@@ -194,6 +194,19 @@ async def test_failed_listing_is_reported_alongside_skills_of_older_dialect() ->
             await discover(SkillsClient(client))
 
 
+async def test_missing_method_beside_a_draft_index_is_only_a_warning() -> None:
+    script = indexed(entry_b())
+    script.declared, script.methods = {}, False
+    listing = await discovered(script)
+    assert (listing.dialect, listing.complete) == (Dialect.DRAFT_B, True)
+    assert {each.severity for each in listing.findings.kept} == {Severity.WARNING}
+    assert any("has no `skills/list`" in each.message for each in listing.findings.kept)
+    script.files = {}
+    async with Client(script.server()) as client:
+        with pytest.raises(MCPError):  # it declares the extension, and answers in no dialect
+            await discover(SkillsClient(client))
+
+
 @pytest.mark.rule("H2")
 @pytest.mark.parametrize("cursor", ["0", "x" * 70_000])
 async def test_endless_resource_list_is_cut_and_its_skills_kept(cursor: str) -> None:
@@ -202,6 +215,16 @@ async def test_endless_resource_list_is_cut_and_its_skills_kept(cursor: str) -> 
     listing = await discovered(script)
     assert ([each.name for each in listing.skills], listing.complete) == (["good"], False)
     assert listing.findings.rules == {Rule.LIST_ENDLESS, Rule.OLD_DRAFT}
+
+
+@every_era
+async def test_scan_finds_the_skills_of_every_page(mode: Any) -> None:
+    library = await library_of(*(skill(f"s{number:03}") for number in range(250)))
+    async with Client(skills_server(library, options=ServeOptions(drafts=False)), mode=mode) as client:
+        assert (await client.list_resources()).next_cursor is not None
+        listing = await discover(OlderClient(client))
+    assert (listing.dialect, listing.complete) == (Dialect.SCAN, True)
+    assert [each.name for each in listing.skills] == [f"s{number:03}" for number in range(250)]
 
 
 async def test_number_of_manifests_read_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

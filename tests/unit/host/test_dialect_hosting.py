@@ -2,15 +2,17 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
 from skillwire import Host, ServerSource
-from skillwire.errors import ChangedError, HostError, VerificationError
+from skillwire.errors import ChangedError, HostError, NotApprovedError, VerificationError
 from skillwire.host import Answer, Request
 from skillwire.host.servers.link import ServerLink
+from skillwire.protocol.claims import DeliveryClaim
 from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.sources import Digest
 from tests.support.clients import ERAS
@@ -31,7 +33,7 @@ from tests.support.draft_servers import (
 )
 from tests.support.hosts import Person
 from tests.support.links import NOWHERE, Wire
-from tests.support.scripted import ScriptedServer, block_of
+from tests.support.scripted import ScriptedServer, block_of, files_of
 
 pytestmark = pytest.mark.anyio
 
@@ -169,10 +171,72 @@ async def test_description_differing_from_the_document_is_refused() -> None:
                 await host.session().load("good")
 
 
-async def test_link_gets_only_skills_listed_in_the_index() -> None:
+@pytest.mark.rule("H3")
+@pytest.mark.parametrize(
+    ("entry", "declared"),
+    [(entry_a(), None), (entry_a(), {}), (entry_b(), None), (entry_b(), {}), (None, None)],
+)
+async def test_unlisted_skill_of_a_draft_loads_by_its_uri(entry: Any, declared: Any) -> None:
+    more = files_of("hidden", {"a.md": b"A"})
+    script = indexed(*([] if entry is None else [entry]), files={**FILES, **more})
+    script.declared, script.methods = declared, False
+    person = Person(Answer.KEEP)
+    async with open_host(Wire(script.server()), person) as host:
+        session = host.session()
+        read = await session.load("upstream:skill://hidden/SKILL.md")
+        assert read.content == more["skill://hidden/SKILL.md"]
+        assert (await session.read_file("hidden", "a.md")).content == b"A"
+        (asked,) = person.loads
+        assert (asked.can_be_kept, asked.skill.description) == (False, "Does hidden.")
+        await session.load("hidden")  # nothing is bound to its files, so the person is asked each time
+        assert len(person.loads) == 2
+
+
+@pytest.mark.rule("H3", "H7")
+@pytest.mark.parametrize(
+    ("uri", "content"),
+    [
+        ("skill://hidden/SKILL.md", b"No frontmatter.\n"),
+        ("skill://hidden/SKILL.md", b"---\nname: other\ndescription: Does.\n---\n"),
+        ("skill://hidden/SKILL.md", b"---\nname: hidden\n---\n"),
+        ("skill://hidden/SKILL.md", b"\xff\xfe"),
+        ("skill://hidden/README.md", b"---\nname: hidden\ndescription: Does.\n---\n"),
+        ("file:///hidden/SKILL.md", b"---\nname: hidden\ndescription: Does.\n---\n"),
+    ],
+)
+async def test_resource_that_is_no_skill_cannot_be_loaded(uri: str, content: bytes) -> None:
+    script, person = indexed(entry_b(), files={**FILES, uri: content}), Person()
+    async with open_host(Wire(script.server()), person) as host:
+        with pytest.raises(HostError):
+            await host.session().load(f"upstream:{uri}")
+        assert person.asked == []
+
+
+@pytest.mark.rule("H22")
+async def test_unlisted_draft_skill_of_another_server_is_asked_about_first() -> None:
+    hidden, person = indexed(entry_b(), files={**FILES, **files_of("hidden")}), Person()
+    other = Wire(indexed(entry_b()).server())
+    async with (
+        link_to(Wire(hidden.server())) as link,
+        ServerLink(replace(NOWHERE, label="other"), drafts=True, connect=other.connect) as second,
+        Host(sources=[ServerSource(link), ServerSource(second)], approve=person) as host,
+    ):
+        await host.discover()
+        session = host.session()
+        await session.load("other:good")
+        person.answer, before = Answer.NO, len(hidden.asked)
+        with pytest.raises(NotApprovedError):
+            await session.load("upstream:skill://hidden/SKILL.md")
+        assert len(hidden.asked) == before
+        assert [each.uri for each in person.foreign_reads] == ["skill://hidden/SKILL.md"]
+
+
+async def test_link_gets_unlisted_skills_from_their_documents() -> None:
     script = indexed(entry_b())
     async with link_to(Wire(script.server())) as link:
-        assert (await link.get(MAIN)).name == "good"
+        assert (await link.get(MAIN)).deliveries[0].digest is not None
         script.files = {**script.files, "skill://index.json": index_of()}
+        assert (await link.get(MAIN)).deliveries == (DeliveryClaim(MAIN),)
+        script.files = {"skill://index.json": index_of()}
         with pytest.raises(VerificationError, match="does not list it"):
             await link.get(MAIN)

@@ -14,9 +14,9 @@ from mcp import Client
 from skillwire import ServeOptions
 from skillwire.errors import VerificationError
 from skillwire.host import DraftsClient, Outcome, Report, SkillsClient, verify_server
+from skillwire.protocol.claims import Dialect, Integrity
 from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.packing import pack
-from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.server import skills_server
 from skillwire.sources import Limits, Rule
 from tests.support.clients import ERAS, library_of, skill

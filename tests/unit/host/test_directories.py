@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire import Skill, SkillServer
+from skillwire import Host, LiveSkill, ServerSource, Skill, SkillRequest, SkillServer
 from skillwire.errors import VerificationError
-from skillwire.host import SkillsClient
+from skillwire.host import ConnectedServer, Session, SkillsClient
+from tests.support.hosts import Person, open_host
 from tests.support.scripted import ScriptedServer
 
 pytestmark = pytest.mark.anyio
@@ -88,3 +89,89 @@ async def test_own_server_lists_its_directories() -> None:
         assert client.reads_directories
         below = {child["uri"] for child in await client.read_directory("skill://x")}
         assert below == {"skill://x/SKILL.md", "skill://x/a"}
+
+
+def live(**more: Any) -> ScriptedServer:
+    """Return a server of a dynamic skill with a file in a folder."""
+    script = ScriptedServer(**more)
+    uri = script.publish("x", {"refs/a.md": b"# A\n"})
+    script.publish("other", {"b.md": b"# B\n"})
+    script.entries[0]["resources"] = "dynamic"
+    assert script.entries[0]["uri"] == uri
+    return script
+
+
+async def folder_text(session: Session, path: str) -> str:
+    tool = next(each for each in session.tools() if each.name == "read_skill_file")
+    return await tool.call({"name": "acme:x", "path": path})
+
+
+ROOT, REFS = ["SKILL.md", "refs"], ["refs/a.md"]
+
+
+@pytest.mark.rule("H1", "H16")
+@pytest.mark.parametrize("path", ["", "refs", "refs/", "./refs", "skill://x/refs"])
+async def test_model_lists_a_folder_of_a_dynamic_skill(path: str) -> None:
+    names = ROOT if not path else REFS
+    listed = {"resources": [{"uri": f"skill://x/{name}"} for name in names]}
+    script = live(folders={f"skill://x{'/refs' if path else ''}": listed})
+    async with open_host("auto", Person(), acme=script) as host:
+        await (session := host.session()).load("acme:x")
+        text = await folder_text(session, path)
+    assert text.splitlines()[2:-1] == names
+    assert script.count("resources/directory/read") == 1
+
+
+@pytest.mark.rule("H1")
+@pytest.mark.parametrize("path", ["", "refs", "refs/"])
+async def test_folder_is_found_in_the_list_of_resources(path: str) -> None:
+    others = ["skill://other/b.md", "skill://xy/a.md", "skill://x", "skill://x/%2e%2e%2fother/b.md"]
+    uris = [*others, "skill://x/SKILL.md", "skill://x/refs/a.md"]
+    script = live(declared={}, resources=[{"uri": uri, "name": "a"} for uri in uris])
+    async with open_host("auto", Person(), acme=script) as host:
+        await (session := host.session()).load("acme:x")
+        assert (await folder_text(session, path)).splitlines()[2:-1] == (REFS if path else ROOT)
+    assert script.count("resources/directory/read") == 0
+
+
+@pytest.mark.rule("H1")
+@pytest.mark.parametrize("path", ["", "refs", "refs/"])
+async def test_server_without_folders_is_reported_plainly(path: str) -> None:
+    script = live(declared={})
+    async with open_host("auto", Person(), acme=script) as host:
+        await (session := host.session()).load("acme:x")
+        text = await folder_text(session, path)
+    assert text.startswith("error: server `acme`: ")
+    assert "the server lists no folders; read the files that the text of the skill names" in text
+    assert "resources/directory/read" not in text
+    assert script.count("resources/directory/read") == 0
+
+
+@pytest.mark.rule("H2", "H25")
+async def test_endless_list_of_resources_ends_the_search_for_a_folder() -> None:
+    async with Client(live(declared={}, resources=endless()).server()) as connection:
+        client = SkillsClient(connection)
+        children = await client.list_folder("skill://x")
+        assert len(children) == client.limits.files
+
+
+def endless() -> dict[str, Any]:
+    """Return a page that leads to itself, with more files than a skill may have."""
+    return {
+        "resources": [{"uri": f"skill://x/{number}", "name": "a"} for number in range(2000)],
+        "nextCursor": "again",
+    }
+
+
+async def test_folder_of_our_own_dynamic_skill_is_listed() -> None:
+    async def now(_request: SkillRequest) -> str:
+        return "# Now\n"
+
+    server = SkillServer("s").add(LiveSkill("x", now, description="X."))
+    async with Client(server.build()) as client:
+        source = ServerSource(ConnectedServer("acme", client))
+        async with Host(sources=[source], approve=Person()) as host:
+            await host.discover()
+            await (session := host.session()).load("acme:x")
+            assert (await folder_text(session, "")).splitlines()[2:-1] == ["SKILL.md"]
+            assert "resources/directory/read" not in await folder_text(session, "refs")

@@ -12,7 +12,7 @@ from skillwire.errors import VerificationError
 from skillwire.host import Answer, DraftsClient, Outcome, Report, SkillsClient, verify_server
 from skillwire.host.connections.connect import connected
 from skillwire.host.dialects.drafts import discover
-from skillwire.protocol.remote import Dialect, Integrity
+from skillwire.protocol.claims import Dialect, Integrity
 from skillwire.sources import Rule
 from tests.support.clients import ERAS
 from tests.support.fastmcp_server import server_of

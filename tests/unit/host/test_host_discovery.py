@@ -1,5 +1,6 @@
 """A host finds skills: at every place at once, each fault beside the good ones, and no file is read."""
 
+import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from skillwire import Host, ServerSource
 from skillwire.errors import ConflictError, InvalidValueError, UnavailableError, VerificationError
 from skillwire.host import State, Target
 from skillwire.host.dialects.client import Listing
-from skillwire.protocol.remote import SkillClaim
+from skillwire.protocol.claims import SkillClaim
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, open_host
 from tests.support.scripted import ScriptedServer, entry_of, files_of
@@ -39,7 +40,16 @@ class Slow:
     async def read(self, uri: str, size: int | None = 1) -> bytes:
         raise RuntimeError("boom")
 
-    async def read_directory(self, uri: str) -> Any:
+    async def list_folder(self, uri: str) -> Any:
+        raise RuntimeError("boom")
+
+    async def complete(self, uri_template: str, parameter: str, typed: str) -> Any:
+        raise RuntimeError("boom")
+
+    def refill(self) -> None:
+        raise RuntimeError("boom")
+
+    async def unpack(self, skill: SkillClaim, archive: Any) -> Any:
         raise RuntimeError("boom")
 
     async def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
@@ -150,6 +160,30 @@ async def test_any_uri_scheme_is_accepted_if_listed(mode: Any) -> None:
         with pytest.raises(UnavailableError):
             await host.session().load("acme:skill://unlisted/SKILL.md")
     assert script.count("resources/read") == 1
+
+
+@every_era
+@pytest.mark.rule("H4")
+@pytest.mark.parametrize("scheme", ["skill", "github", "https"])
+async def test_authority_of_a_skill_is_never_resolved(
+    mode: Any, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[Any] = []
+
+    def resolve(host: Any, *_: Any, **__: Any) -> Any:
+        looked_up.append(host)
+        raise OSError("no name is resolved in this test")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(OSError, match="no name is resolved"):
+        socket.create_connection(("skills.example", 443))
+    script = ScriptedServer()
+    script.publish("skills.example/refunds", {"a.md": b"a\n"}, scheme=scheme)
+    async with open_host(mode, Person(), acme=script) as host:
+        session = host.session()
+        assert "# Steps" in (await session.load("acme:refunds")).text
+        assert "a" in (await session.read_file("acme:refunds", "a.md")).text
+    assert looked_up == ["skills.example"]
 
 
 @every_era

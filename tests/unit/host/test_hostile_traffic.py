@@ -88,6 +88,24 @@ class Peak:
     ],
 )
 def test_listing_a_hostile_server_takes_little_memory(attack: str, transport: str, told: str) -> None:
+    code, _, said, kilobytes = list_skills(attack, transport)
+    assert code == 1
+    assert told in said
+    assert 0 < kilobytes < MOST_MEMORY
+
+
+@pytest.mark.rule("H25")
+@pytest.mark.parametrize("transport", ["stdio", "http", "events"])
+def test_huge_list_of_templates_hides_no_skill(transport: str) -> None:
+    code, listed, said, kilobytes = list_skills("templates", transport)
+    assert code == 0
+    assert listed.endswith(":x\tskill://x/SKILL.md\tX.\n")
+    assert "resources/templates/list: the " in said  # over stdio, the connection ends
+    assert 0 < kilobytes < MOST_MEMORY
+
+
+def list_skills(attack: str, transport: str) -> tuple[int, str, str, int]:
+    """Run `skillwire list` for a hostile server. Return its exit code, output, errors and memory in KiB."""
     with (
         hostile(attack, transport) as target,
         subprocess.Popen(
@@ -100,13 +118,9 @@ def test_listing_a_hostile_server_takes_little_memory(attack: str, transport: st
         patience = threading.Timer(PATIENCE, process.kill)
         patience.start()
         peak = Peak(process.pid)
-        assert process.stderr is not None
-        said = process.stderr.read().decode()
-        process.wait()
+        listed, said = process.communicate()
         patience.cancel()
-    assert process.returncode == 1
-    assert told in said
-    assert 0 < peak.kilobytes < MOST_MEMORY
+    return process.returncode, listed.decode(), said.decode(), peak.kilobytes
 
 
 @pytest.mark.rule("H25")

@@ -181,13 +181,13 @@ async def test_server_without_the_extension_gets_no_skill_requests(mode: str) ->
 async def test_directory_read_is_sent_only_if_declared() -> None:
     script = ScriptedServer([entry_of("x", FILES)], FILES, declared={"directoryRead": "yes"})
     async with Wire(script.server()).link() as link:
-        with pytest.raises(VerificationError, match="does not declare `resources/directory/read`"):
-            await link.read_directory("skill://x")
-    assert script.asked == []
+        with pytest.raises(VerificationError, match="lists no folders"):
+            await link.list_folder("skill://x")
+    assert [method for method, _ in script.asked] == ["resources/list"]
     child = {"uri": "skill://x/a.md", "name": "a.md"}
     honest = ScriptedServer(folders={"skill://x": {"resources": [child]}})
     async with Wire(honest.server()).link() as link:
-        assert [dict(each) for each in await link.read_directory("skill://x")] == [child]
+        assert await link.list_folder("skill://x") == ["skill://x/a.md"]
 
 
 async def test_refusal_carries_the_message_of_the_server(mode: str) -> None:

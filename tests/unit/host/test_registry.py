@@ -3,18 +3,18 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillwire import Problem
 from skillwire.errors import RequestError
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.host.registry import NoLabelError, Registry
+from skillwire.host.registry import HostReference, NoLabelError, Registry
 from skillwire.library.names import AmbiguousNameError, UnknownNameError
-from skillwire.protocol.remote import SkillClaim
+from skillwire.protocol.claims import SkillClaim
 from skillwire.sources import Rule, Severity
 from tests.support.hosts import Person, honest, open_host
-from tests.support.skill_claims import hosted_skill
+from tests.support.skill_claims import file_claim, hosted_skill
 from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
@@ -105,16 +105,145 @@ def test_invisible_differences_give_different_ascii_handles() -> None:
 
 
 @pytest.mark.rule("H9")
-def test_uri_without_a_label_is_refused() -> None:
+def test_uri_without_a_label_means_the_only_skill() -> None:
     registry = Registry([skill("acme", "refunds")])
-    with pytest.raises(NoLabelError, match="write `acme:refunds`"):
-        registry.resolve("skill://refunds/SKILL.md")
+    for uri in ("skill://refunds/SKILL.md", "skill://refunds", "skill://refunds/skill.md"):
+        assert registry.resolve(uri).handle == "acme:refunds"
     with pytest.raises(NoLabelError, match="write `LABEL:URI`"):
         registry.resolve("skill://nowhere/SKILL.md")
+    with pytest.raises(NoLabelError, match=r"write `acme:skill://nowhere/SKILL\.md`"):
+        registry.find("skill://nowhere/SKILL.md", registry.resolve("refunds"))
     labelled = Registry([skill("skill", "refunds")])  # a label may be spelled as a scheme is
-    with pytest.raises(NoLabelError):
-        labelled.resolve("skill://refunds/SKILL.md")
     assert labelled.resolve("skill:skill://refunds/SKILL.md").label == "skill"
+
+
+@pytest.mark.rule("H9", "H10")
+def test_shared_uri_means_the_skill_of_the_loaded_server() -> None:
+    one, two, uri = skill("one", "refunds"), skill("two", "refunds"), "skill://refunds/SKILL.md"
+    other = skill("two", "other")
+    registry = Registry([one, two, other])
+    with pytest.raises(NoLabelError, match="write `one:refunds` or `two:refunds`"):
+        registry.find(uri)
+    assert registry.find(uri, other).identity == two.identity
+    with pytest.raises(NoLabelError):  # it is of neither
+        registry.find(uri, skill("three", "x"))
+    own = Registry([skill("mine", "refunds", local=True), two, other])
+    with pytest.raises(NoLabelError, match="write `refunds` or `two:refunds`"):
+        own.find(uri, other)
+
+
+FILES = ("references/guide.md", "files/SKILL.md")
+
+
+def with_files(label: str, path: str, *, local: bool = False) -> HostedSkill:
+    name, uri = path.rpartition("/")[2], f"skill://{path}/SKILL.md"
+    files = tuple(file_claim(f"skill://{path}/{file}", b"x") for file in ("SKILL.md", *FILES))
+    return hosted_skill(label, SkillClaim(uri, {"name": name, "description": "x"}, files), local=local)
+
+
+def meaning(found: HostReference) -> str:
+    assert found.skill is not None
+    return f"{found.skill.handle} {found.path}".strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("review", "acme:review"),
+        ("acme:review", "acme:review"),
+        ("acme:workspace/review", "acme:review"),
+        ("acme/workspace/review", "acme:review"),
+        ("acme/review/SKILL.md", "acme:review"),
+        ("ACME/review", "acme:review"),
+        ("/workspace/review/SKILL.md", "acme:review"),
+        ("workspace/review/skill.md", "acme:review"),
+        ("acme:skill://workspace/review", "acme:review"),
+        ("skill://workspace/review/", "acme:review"),
+        ("acme:review/references/guide.md", "acme:review references/guide.md"),
+        ("acme/review/references/guide.md", "acme:review references/guide.md"),
+        ("/workspace/review/references/guide.md", "acme:review references/guide.md"),
+        ("review/references", "acme:review references"),
+        ("skill://workspace/review/references/guide.md", "acme:review references/guide.md"),
+        ("acme:skill://workspace/review/references", "acme:review references"),
+        ("/workspace/review/files/skill.md", "acme:review files/SKILL.md"),
+        ("acme/review/files/skill.md", "acme:review files/SKILL.md"),
+    ],
+)
+def test_every_spelling_finds_the_same_skill_or_file(text: str, expected: str) -> None:
+    registry = Registry([with_files("acme", "workspace/review"), with_files("beta", "deep/other")])
+    assert meaning(registry.find(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "/",
+        ":",
+        "acme:",
+        "acme:..",
+        "acme:workspace/../review",
+        "beta:workspace/review",
+        "beta/review",
+        "acme:work/review",
+        "gamma:review",
+        "x" * 5000,
+        "acme:%2e%2e/review",
+        "acme:rev\u200biew",
+    ],
+)
+def test_what_names_nothing_is_unknown(text: str) -> None:
+    registry = Registry([with_files("acme", "workspace/review"), with_files("beta", "deep/other")])
+    with pytest.raises(UnknownNameError):
+        registry.find(text)
+
+
+@pytest.mark.rule("H3", "H9")
+def test_labelled_uri_of_an_unlisted_skill_needs_its_server() -> None:
+    registry = Registry([skill("acme", "review")], labels=["beta"])
+    for text in ("beta:skill://review/SKILL.md", "beta:skill://review", "beta:skill://review/skill.md"):
+        assert registry.find(text) == HostReference(("beta", "skill://review/SKILL.md"), None)
+    with pytest.raises(UnknownNameError):
+        registry.find("gamma:skill://review/SKILL.md")
+
+
+@pytest.mark.rule("H10", "H18")
+def test_reference_relative_to_a_skill_finds_its_neighbours() -> None:
+    nested = skill("acme", "workspace/review/files")
+    base, twin = with_files("acme", "workspace/review"), with_files("beta", "workspace/review")
+    registry = Registry([base, twin, nested])
+    base, twin = registry.skill(base.identity), registry.skill(twin.identity)
+    assert meaning(registry.find("files/skill.md", base)) == "acme:files"  # a skill, not only a file
+    assert meaning(registry.find("references/guide.md", base)) == "acme:review references/guide.md"
+    assert meaning(registry.find("references/guide.md", twin)) == "beta:review references/guide.md"
+    assert meaning(registry.find("/workspace/review/SKILL.md", twin)) == "beta:review"
+    with pytest.raises(AmbiguousNameError) as caught:
+        registry.find("/workspace/review/references/guide.md")
+    assert caught.value.handles == ["acme:review/references/guide.md", "beta:review/references/guide.md"]
+    for handle in caught.value.handles:
+        assert meaning(registry.find(handle)).endswith(" references/guide.md")
+    with pytest.raises(AmbiguousNameError):  # a bare name means the same, whatever is loaded
+        registry.find("review", base)
+
+
+@pytest.mark.rule("H10")
+def test_loaded_server_skill_takes_no_name_from_own_skills() -> None:
+    base, trap = skill("evil", "base"), skill("evil", "base/team/refunds")
+    own = skill("mine", "team/refunds", local=True)
+    registry = Registry([base, trap, own])
+    for text in ("refunds", "team/refunds", "team/refunds/SKILL.md", "/team/refunds"):
+        assert registry.resolve(text, base).local
+    assert registry.find_beside("team/refunds/SKILL.md", base) == HostReference(
+        trap.identity, registry.skills[1]
+    )
+
+
+def test_first_own_folder_keeps_the_bare_name() -> None:
+    first, second = skill("one", "deploy", local=True), skill("two", "deploy", local=True)
+    registry = Registry([first, second, skill("acme", "deploy")])
+    assert [each.handle for each in registry] == ["deploy", "two:deploy", "acme:deploy"]
+    assert registry.resolve("deploy").label == "one"
+    assert str(registry.problems[0]).endswith("`deploy` alone means that of the folder `one`")
 
 
 @pytest.mark.rule("H9")
@@ -177,11 +306,42 @@ def test_every_skill_has_a_unique_handle(
     assert len({each.handle for each in registry}) == len(skills)
     for each in registry:
         assert registry.resolve(each.handle).identity == each.identity
+        document = f"{each.handle}/SKILL.md" if ":" in each.handle else each.handle
+        for text in (document, f"{each.label}:{each.uri}", f"{each.label}:{each.root}"):
+            assert registry.resolve(text).identity == each.identity, text
         try:
             bare = registry.resolve(each.name)
         except RequestError:
             continue
         assert bare.local or not any(other.local for other in registry if other.name == each.name)
+
+
+@pytest.mark.rule("H9", "H10")
+@settings(max_examples=200, deadline=None)
+@given(
+    _SKILLS,
+    st.sampled_from(["one", "two", "mine"]),
+    st.sampled_from([":", "/"]),
+    st.lists(_SEGMENT | st.sampled_from(["n", "m", "one", "two", "SKILL.md", "..", ""])).map("/".join),
+    st.integers(0, 12),
+)
+def test_nothing_of_a_label_is_found_under_another(
+    found: list[tuple[str, list[str], str, str]], label: str, separator: str, rest: str, at: int
+) -> None:
+    skills = {
+        each.identity: each
+        for owner, prefix, name, scheme in found
+        for each in [skill(owner, "/".join([*prefix, name]), local=owner == "mine", scheme=scheme)]
+    }
+    registry = Registry(skills.values(), labels=["one", "two", "mine"])
+    bases = [None, *registry]
+    try:
+        meant = registry.find(f"{label}{separator}{rest}", bases[at % len(bases)])
+    except RequestError:
+        return
+    assert meant.skill is not None
+    # A path that begins with a label may be that of an own skill, too: nothing shadows those.
+    assert meant.skill.label == label or (separator == "/" and meant.skill.local)
 
 
 @pytest.mark.rule("H10")

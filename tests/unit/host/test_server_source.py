@@ -14,7 +14,7 @@ from skillwire.errors import (
     UntrustedContentError,
 )
 from skillwire.library import Change
-from skillwire.protocol.remote import FileClaim
+from skillwire.protocol.claims import FileClaim
 from skillwire.protocol.translate import skill_entry
 from skillwire.server import skills_server
 from skillwire.sources import Limits, Rule, Severity

@@ -12,7 +12,7 @@ from skillwire import Session
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.registry import Registry
 from skillwire.host.session.model_text import catalog_prompt, file_text, resource_text, skill_text
-from skillwire.protocol.remote import SkillClaim
+from skillwire.protocol.claims import SkillClaim
 from skillwire.safe_text import strip_invisible
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, open_host
@@ -137,6 +137,20 @@ async def test_tools_have_closed_schemas_and_read_resource_is_optional() -> None
 
 
 @every_era
+async def test_one_tool_reads_skills_of_folders_and_servers(mode: Any, tmp_path: Path) -> None:
+    write(tmp_path, {"own/SKILL.md": "---\nname: own\ndescription: Own.\n---\nFrom the disk.\n"})
+    script = ScriptedServer()
+    script.publish("billing/refunds", {"a.md": b"Beside it.\n"}, body="From the server.\n")
+    async with open_host(mode, Person(), None, {"mine": tmp_path}, acme=script) as host:
+        session = host.session()
+        assert "From the disk." in await answer(session, "read_skill", name="own")
+        assert script.count("resources/read") == 0
+        assert "From the server." in await answer(session, "read_skill", name="refunds")
+        assert "Beside it." in await answer(session, "read_skill_file", name="refunds", path="a.md")
+        assert script.count("resources/read") == 2
+
+
+@every_era
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -146,7 +160,7 @@ async def test_tools_have_closed_schemas_and_read_resource_is_optional() -> None
         ("read_skill", {"name": "nowhere:refunds"}),
         ("read_skill", {"name": "acme:"}),
         ("read_skill", {"name": "acme:skill://nowhere/SKILL.md"}),
-        ("read_skill", {"name": "skill://refunds/SKILL.md"}),
+        ("read_skill", {"name": "skill://nowhere/SKILL.md"}),
         ("read_skill", {"name": "\ud800" * 1000}),
         ("read_skill_file", {"name": "acme:refunds"}),
         ("read_skill_file", {"name": "acme:orders", "path": "SKILL.md"}),

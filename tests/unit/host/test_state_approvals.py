@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from skillwire import State
 from skillwire.errors import StateError
 from skillwire.host.store.approvals import ApprovalStatus, CannotStoreError, content_key
-from skillwire.protocol.remote import DeliveryClaim, Dialect, FileClaim, SkillClaim
+from skillwire.protocol.claims import DeliveryClaim, Dialect, FileClaim, SkillClaim
 from skillwire.sources import Digest
 from tests.support.skill_claims import FILES, URI, dynamic_skill, file_claim, skill_claim
 

@@ -17,7 +17,7 @@ from skillwire.core.json_text import json_equal
 from skillwire.errors import VerificationError
 from skillwire.host import Outcome, Report, SkillsClient, verify_server
 from skillwire.host.dialects.client import MAX_PAGES
-from skillwire.protocol.remote import SkillClaim, parse_entry
+from skillwire.protocol.claims import SkillClaim, parse_entry
 from skillwire.sources import Rule
 from tests.support.clients import ERAS
 from tests.support.peers import skillwire

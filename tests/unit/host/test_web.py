@@ -119,7 +119,7 @@ def test_custom_headers_stay_on_origin_and_keep_protocol_headers() -> None:
 async def test_public_only_target_refuses_private_addresses_on_connect(host: str) -> None:
     with PostingSite() as site:
         target = Target("a", url=site.url.replace("127.0.0.1", host), public_only=True)
-        with pytest.raises(UnavailableError, match="on this machine or in a private network"):
+        with pytest.raises(UnavailableError, match="at a loopback address or in a private network"):
             async with connected(target):
                 pass
     assert site.headers == []

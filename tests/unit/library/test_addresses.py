@@ -1,4 +1,4 @@
-"""Every URI of a catalogue is found from the skills alone, as if each had been written down."""
+"""Every URI of a catalog is found from the skills alone, as if each had been written down."""
 
 from collections import defaultdict
 from random import Random
@@ -59,11 +59,11 @@ def test_files_and_folders_are_those_that_the_skills_list(random: Random) -> Non
     catalog = _catalog(_nested(random))
     entries = list(catalog.entries.values())
     assert {uri: served.entry for uri, served in catalog.files.items()} == _owners(entries)
-    assert dict(catalog.directories) == _children(entries)
+    assert dict(catalog.children_by_folder) == _children(entries)
     for uri, served in catalog.files.items():
         assert served.entry.uri_of(served.file.path) == uri
-        assert uri not in catalog.directories
-    for uri in catalog.directories:
+        assert uri not in catalog.children_by_folder
+    for uri in catalog.children_by_folder:
         assert uri not in catalog.files
 
 
@@ -97,8 +97,8 @@ def test_a_file_has_one_spelling(uri: str) -> None:
 )
 def test_a_folder_has_one_spelling(uri: str) -> None:
     catalog = _catalog([MemorySkill("one", {"SKILL.md": skill_md("one"), "more/notes.md": b""})])
-    assert {"skill://one", "skill://one/more"} == set(catalog.directories)
-    assert uri not in catalog.directories
+    assert {"skill://one", "skill://one/more"} == set(catalog.children_by_folder)
+    assert uri not in catalog.children_by_folder
 
 
 def test_long_unknown_uri_is_refused_quickly() -> None:

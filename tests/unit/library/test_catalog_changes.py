@@ -1,4 +1,4 @@
-"""A catalogue that was amended after a change is the one that would have been made anew."""
+"""A catalog that was amended after a change is the one that would have been made anew."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_one_change_gives_the_same_catalogue_either_way(tmp_path: Path, change: str) -> None:
+def test_one_change_gives_the_same_catalog_either_way(tmp_path: Path, change: str) -> None:
     write_skill(tmp_path, "one", {"a.md": "a", "c/d.md": "d"})
     write_skill(tmp_path, "one/inner", {"b.md": "b"})
     write_skill(tmp_path, "two", {"a.md": "a"})
@@ -46,7 +46,7 @@ def test_one_change_gives_the_same_catalogue_either_way(tmp_path: Path, change: 
     scans = [LabelledScan("x", after)]
     found = update_catalog(catalog, before, after, scans)
     assert found in (None, compose(scans))
-    assert found is not None, "a small change should not need a new catalogue"
+    assert found is not None, "a small change should not need a new catalog"
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 3))

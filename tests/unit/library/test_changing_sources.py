@@ -218,9 +218,9 @@ async def test_visibility_change_affects_only_its_skills() -> None:
     library = Library([memory("first", "one", "two")])
     await library.load()
     told = Told(library)
-    await library.decide(VisibilityPolicy({ONE: Override(user=False)}))
+    await library.set_visibility(VisibilityPolicy({ONE: Override(user=False)}))
     assert told.changes[-1].visibility_changed_uris == {ONE}
-    await library.decide(VisibilityPolicy({ONE: Override(user=False)}))  # the same again
+    await library.set_visibility(VisibilityPolicy({ONE: Override(user=False)}))  # the same again
     assert len(told.changes) == 1
     await library.serve([memory("other", "one")])
     assert library.catalog.visibility.of(library.catalog.entries[ONE]).user is False
@@ -231,10 +231,10 @@ async def test_clients_are_notified_of_visibility_changes(mode: str) -> None:
     library = Library([memory("first", "one", "two")])
     await library.load()
     async with listening(skills_server(library), mode, [ONE]) as (client, heard):
-        await library.decide(VisibilityPolicy({ONE: Override(user=False)}))
+        await library.set_visibility(VisibilityPolicy({ONE: Override(user=False)}))
         await heard.until_true(lambda: "prompts" in heard.all)
         assert heard.take() == ["prompts"]
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["skill", "two"]
-        await library.decide(VisibilityPolicy())
+        await library.set_visibility(VisibilityPolicy())
         await heard.until_true(lambda: "prompts" in heard.all)
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["skill", "one", "two"]

@@ -31,8 +31,8 @@ def test_skills_that_share_a_name_are_distinguished_by_path() -> None:
     assert handles(catalog_of("one/twin", "two/twin", "other")) == ["one/twin", "two/twin", "other"]
 
 
-def test_a_path_equal_to_a_shared_name_needs_its_uri() -> None:
-    assert handles(catalog_of("twin", "two/twin")) == ["skill://twin", "two/twin"]
+def test_skill_at_the_root_keeps_its_bare_name() -> None:
+    assert handles(catalog_of("twin", "two/twin")) == ["twin", "two/twin"]
 
 
 def test_two_skills_with_one_name_are_served_with_a_problem() -> None:
@@ -43,11 +43,11 @@ def test_two_skills_with_one_name_are_served_with_a_problem() -> None:
 
 def test_the_label_distinguishes_a_skill_of_a_later_source() -> None:
     sources = [MemorySource([skill("refunds")], label=label) for label in ("team", "mine")]
-    assert handles(catalog(*sources)) == ["skill://refunds", "mine/refunds"]
+    assert handles(catalog(*sources)) == ["refunds", "mine/refunds"]
 
 
 @pytest.mark.parametrize(
-    "name", ["twin", "skill://one/tw", "on/twin", "", "/", "skill://", "one/twin/SKILL.md"]
+    "name", ["twin", "skill://one/tw", "on/twin", "", "/", "skill://", "one/twin/other.md", "../one/twin"]
 )
 def test_unknown_or_ambiguous_name_is_refused(name: str) -> None:
     with pytest.raises((AmbiguousNameError, UnknownNameError)):

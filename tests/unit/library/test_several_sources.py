@@ -1,4 +1,4 @@
-"""Several sources in one catalogue: every URI means one thing, and nothing is dropped silently."""
+"""Several sources in one catalog: every URI means one thing, and nothing is dropped silently."""
 
 from pathlib import Path
 
@@ -27,14 +27,34 @@ def test_a_later_source_gets_its_label_when_paths_clash() -> None:
 
 
 @pytest.mark.rule("S17")
-def test_a_shared_name_is_a_warning_on_both() -> None:
+def test_name_without_owner_is_a_warning_on_each_skill() -> None:
     found = catalog(source("ours", "a/one", "b/one"))
     assert [(p.rule, p.severity, p.path) for p in found.problems] == [
         (Rule.NAME_SHARED, Severity.WARNING, "a/one/SKILL.md"),
         (Rule.NAME_SHARED, Severity.WARNING, "b/one/SKILL.md"),
     ]
-    for entry in found.entries.values():
-        assert [problem.rule for problem in found.problems_of(entry)] == [Rule.NAME_SHARED]
+    assert {p.message for p in found.problems} == {
+        "2 skills have the name `one`; they are called `a/one` and `b/one`"
+    }
+    for entry, problem in zip(found.entries.values(), found.problems, strict=True):
+        assert found.problems_of(entry) == (problem,)
+
+
+@pytest.mark.rule("S17")
+def test_further_sources_add_one_warning_for_each_shared_name() -> None:
+    found = catalog(
+        source("ours", "one", "two"), source("theirs", "x/one", "x/two"), source("third", "y/one")
+    )
+    assert [(problem.path, problem.message) for problem in found.problems] == [
+        (
+            "theirs/x/one/SKILL.md",
+            "`one` means `ours/one/SKILL.md`; 2 other skills with this name: `x/one` and `y/one`",
+        ),
+        ("theirs/x/two/SKILL.md", "`two` means `ours/two/SKILL.md`; another skill with this name: `x/two`"),
+    ]
+    owner, *others = (entry for entry in found.entries.values() if entry.name == "one")
+    assert found.problems_of(owner) == ()
+    assert [found.problems_of(entry) for entry in others] == [(found.problems[0],)] * 2
 
 
 def test_a_skill_nested_with_an_earlier_one_gets_a_label() -> None:
@@ -85,6 +105,6 @@ def test_every_uri_is_unique_and_no_skill_is_lost(listed: list[list[str]]) -> No
             assert entry.uri_of(file.path) in found.files
         inside = {uri for uri in found.files if uri.startswith(f"{entry.root}/")}
         assert inside == {entry.uri_of(file.path) for file in entry.files}
-    reachable = {child for children in found.directories.values() for child in children}
+    reachable = {child for children in found.children_by_folder.values() for child in children}
     assert set(found.files) <= reachable
-    assert reachable <= set(found.files) | set(found.directories)
+    assert reachable <= set(found.files) | set(found.children_by_folder)

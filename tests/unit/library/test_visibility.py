@@ -84,7 +84,7 @@ def test_the_operator_wins_over_the_frontmatter_side_by_side(
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_only_skills_for_models_are_in_the_catalogue(mode: Any) -> None:
+async def test_only_skills_for_models_are_in_the_catalog(mode: Any) -> None:
     for channel in Channel:
         async with connected(mode, *ALL, options=ServeOptions(channel)) as client:
             told = client.instructions or (await client.list_tools()).tools[0].description or ""
@@ -166,7 +166,7 @@ async def test_an_override_opens_and_closes_what_the_frontmatter_says(mode: Any)
         "skill://gone/SKILL.md": Override(assistant=True),
     }
     library = await library_of(*ALL)
-    await library.decide(VisibilityPolicy(overrides))
+    await library.set_visibility(VisibilityPolicy(overrides))
     async with Client(skills_server(library), mode=mode) as client:
         assert not (await client.call_tool("load-skill", {"name": "for-people"})).is_error
         assert "is not for models" in await refusal(client, "load-skill", {"name": "both"})

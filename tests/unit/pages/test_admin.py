@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -13,8 +14,10 @@ from skillwire.app.gateway import ServedLibrary, open_served_library
 from skillwire.config.file import ConfigFile
 from skillwire.config.source_config import LibraryOptions
 from skillwire.errors import UsageError
+from skillwire.pages.serving import mcp_overview
 from skillwire.protocol.discovery import Artifact
 from skillwire.server import skills_server
+from tests.support.git_server import GitServer, Origin
 from tests.support.listening import listening
 from tests.support.skills import skill_md, write_skill
 from tests.support.web_site import NEWER, PublishingSite
@@ -264,6 +267,23 @@ async def test_sync_fetches_and_reports_the_time(stage: Stage) -> None:
         await stage.gateway.admin.sync_source("site")
     assert stage.names == {"one", "published", "newer"}
     assert "source-stale" in {problem.rule for problem in stage.gateway.library.catalog.problems}
+
+
+async def test_origin_is_the_repository_on_github_or_the_label(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "git").mkdir()
+    with GitServer(tmp_path / "git") as github:
+        Origin(tmp_path / "git/acme/skills.git").commit({"tools/first/SKILL.md": skill_md("first")})
+        (tmp_path / "gitconfig").write_text(f'[url "{github.url}/"]\n\tinsteadOf = "https://github.com/"\n')
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+        monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        await stage.gateway.admin.add_source("github:acme/skills/tools@main", None, None)
+    overview = mcp_overview(stage.gateway.context)
+    shown: Any = overview.skills("", 0, 10)["skills"]
+    assert {each["name"]: each["origin"] for each in shown} == {"one": "named", "first": "acme/skills"}
+    assert shown[1]["path"].endswith("first/SKILL.md")
 
 
 async def test_newly_allowed_origin_is_fetched_at_once(stage: Stage) -> None:

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillwire.protocol.claims import Dialect, SkillClaim, parse_entry
 from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.draft_index import MAX_INDEXED, DraftIndex, read_draft_index
 from skillwire.protocol.legacy import ListedResources, read_manifest
 from skillwire.protocol.messages import find_declared_settings, reads_directories
-from skillwire.protocol.remote import Dialect, SkillClaim, parse_entry
 from skillwire.sources import Limits, Rule
 from tests.support.draft_servers import MAIN, ROOT, archive_a, archive_b, entry_a, entry_b, index_of, manifest
+from tests.support.scripted import entry_of, files_of
 
 ZIP = ArchiveFormat.ZIP
 
@@ -87,6 +88,17 @@ def test_unknown_types_are_ignored() -> None:
     for entries in ([template, entry_a()], [{"type": "hologram"}, entry_a()], [template, entry_b()]):
         index = read(*entries)
         assert (list(index.skills), index.findings.kept) == ([MAIN], [])
+
+
+def test_unknown_fields_of_an_entry_are_ignored() -> None:
+    for entry in (entry_a(), entry_b()):
+        plain, more = read(entry), read({**entry, "signature": {"alg": "none"}, "size": 7})
+        assert (more.skills, more.findings.kept) == (plain.skills, [])
+    final = entry_of("good", files_of("good"))
+    files = [{**each, "signature": None} for each in final["resources"]]
+    found = parse_entry({**final, "resources": files, "signature": "x"})
+    assert isinstance(found, SkillClaim)
+    assert found == parse_entry(final)
 
 
 def test_unknown_archive_format_is_ignored_beside_another_delivery() -> None:

@@ -1,5 +1,6 @@
 """One change, one notification of each kind that applies, on both eras of the protocol."""
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -76,6 +77,18 @@ async def test_tools_change_only_if_they_describe_skills(mode: str) -> None:
         assert await at.told() == ["prompts", "resources", "tools"]
 
 
+async def test_tool_description_lists_skills_after_each_change(mode: str) -> None:
+    async with stage(mode, options=ServeOptions(Channel.TOOL_DESCRIPTION)) as at:
+        for change, names in (
+            (lambda: at.source.put(skill("other")), ["one", "sentinel", "other"]),
+            (lambda: at.source.remove("one"), ["sentinel", "other"]),
+        ):
+            change()
+            assert "tools" in await at.told()
+            described = (await at.client.list_tools(cache_mode="bypass")).tools[0].description or ""
+            assert re.findall(r"<name>(\S+)</name>", described) == names
+
+
 async def test_changed_body_notifies_only_subscribers(mode: str) -> None:
     async with stage(mode, ONE, "skill://one/refs/a.md", "skill://one", "skill://one/refs") as at:
         at.source.put(skill("one", files={"refs/a.md": b"a"}, body="another\n"))
@@ -123,10 +136,12 @@ async def test_changed_visibility_notifies_the_affected_lists(mode: str) -> None
         assert await at.told() == ["tools"]
 
 
-async def test_name_shared_by_two_skills_changes_the_prompts(mode: str) -> None:
+async def test_name_that_becomes_shared_renames_no_prompt(mode: str) -> None:
     async with stage(mode) as at:
         at.source.put(skill("team/one", "user-invocable: false\n"))  # itself no prompt
-        assert await at.told() == ["prompts", "resources"]
+        assert await at.told() == ["resources"]
+        at.source.put(skill("team/one"))
+        assert await at.told() == ["prompts"]  # now it is one itself
 
 
 async def test_new_and_fixed_problems_notify_clients(mode: str) -> None:

@@ -33,7 +33,7 @@ class Live:
         return [entry.path for entry in self.library.catalog.entries.values()]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the catalogue is as it should be."""
+        """Wait until the catalog is as it should be."""
         changed = anyio.Event()
         self.library.listen(lambda _: changed.set())
         with anyio.fail_after(30):

@@ -1,1 +1,4 @@
-"""Servers named in files that people already have, one small file for each client. Nothing is written."""
+"""Find the servers in the configuration files of MCP clients.
+
+These files are only read, never changed.
+"""

@@ -1,4 +1,4 @@
-"""Turn a server in a client's file into a target; and `Client`, which describes an MCP client."""
+"""Convert a server in a client's file to a target. `Client` describes an MCP client."""
 
 import json
 import re
@@ -8,24 +8,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from skillwire.config.clients.files import ClientEnvironment, Place, as_object
+from skillwire.config.clients.files import ClientEnvironment, ClientFile, as_object
 from skillwire.errors import SkillwireError
 from skillwire.host.connections.labels import slug
 from skillwire.host.connections.target import Target
 from skillwire.safe_text import quoted
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-# An unclosed `${` matches up to the end of the text, so that matching takes linear time.
+# An unclosed `${` matches to the end of the text, so that matching takes linear time.
 _BRACES = rf"\$\{{(?P<braced>{_NAME})(?:\}}|:-(?P<default>[^}}]*+)(?:\}}|(?P<unclosed>\Z)))"
 _BARE = rf"\$(?P<bare>{_NAME})"
 NONE = re.compile(r"(?!)")
 """Matches nothing, for clients without variables."""
 BRACES = re.compile(_BRACES)
-"""`${NAME}` and `${NAME:-default}`."""
+"""Matches `${NAME}` and `${NAME:-default}`."""
 BRACES_AND_BARE = re.compile(rf"{_BRACES}|{_BARE}")
-"""The same, and `$NAME`."""
+"""Matches `${NAME}`, `${NAME:-default}` and `$NAME`."""
 EDITOR = re.compile(r"\$\{(?P<editor>[^}]*+)(?:\}|(?P<unclosed>\Z))")
-"""`${env:NAME}`, `${workspaceFolder}` and the like."""
+"""Matches `${env:NAME}`, `${workspaceFolder}` and similar variables."""
 
 _SEPARATORS = frozenset({"pathSeparator", "/"})
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
@@ -35,12 +35,12 @@ OLD_TRANSPORT = "it uses the old SSE transport, which is not supported; use stre
 
 
 class EntryError(SkillwireError):
-    """One server in a file cannot be used. The others are not affected."""
+    """One server in a file cannot be used. The other servers in the file are not affected."""
 
 
 @dataclass(slots=True)
 class Variables:
-    """Replaces variables in the syntax of one client, and records which environment variables were used."""
+    """Replaces the variables that one client supports, and records which environment variables were used."""
 
     pattern: re.Pattern[str]
     environment: Mapping[str, str] = field(repr=False)
@@ -72,8 +72,9 @@ class Variables:
         return self.value(name)
 
     def _editor_value(self, name: str) -> str:
+        """Return the value of `${NAME}` in an editor's file. Raises `EntryError`."""
         if name in self.predefined:
-            if name not in _SEPARATORS:  # a path can reveal the name of the person, so it counts as a secret
+            if name not in _SEPARATORS:  # a path can reveal the user's name, so it counts as a secret
                 self.used.add(name)
             return self.predefined[name]
         kind, _, rest = name.partition(":")
@@ -85,7 +86,7 @@ class Variables:
 
 
 def editor_variables_of(environment: Mapping[str, str], home: Path, workspace: Path) -> Variables:
-    """Return the variables of editors, with `workspace` as the open folder."""
+    """Return the variables that editors support, with `workspace` as the open folder."""
     predefined = {
         "userHome": str(home),
         "workspaceFolder": str(workspace),
@@ -105,18 +106,18 @@ class DeclaredServer:
     name: str
     target: Target | None = None
     problem: str = ""
-    """Why there is no target."""
+    """Why there is no target; empty if there is one."""
     enabled: bool = True
-    spelled: str = ""
-    """Its URL or command as written in the file; complete if there is a target."""
+    as_written: str = ""
+    """The server's URL or command as written in the file; complete if there is a target."""
     added: tuple[str, ...] = ()
-    """The variables that its program gets, as written in the file."""
+    """Environment variables for the server's program, as written in the file."""
     used: frozenset[str] = frozenset()
-    """The person's environment variables whose values are in the target."""
+    """The user's environment variables whose values are in the target."""
 
 
 class Entry:
-    """Reads the fields of one server in a file. Its methods raise `EntryError` for invalid values."""
+    """Reads the fields of one server in a file. The methods raise `EntryError` for invalid values."""
 
     def __init__(self, raw: object, variables: Variables, folder: Path | None) -> None:
         if not isinstance(raw, dict):
@@ -124,17 +125,17 @@ class Entry:
         self._raw = as_object(cast("object", raw))
         self.variables = variables
         self.folder = folder
-        """The default working directory of its program, which relative paths start from."""
+        """The default working directory of the server's program. Relative paths start there."""
         self.added: tuple[str, ...] = ()
-        """The variables that its program gets, as written in the file."""
-        self.spelled = ""
+        """Environment variables for the server's program, as written in the file."""
+        self.as_written = ""
         """The complete URL or command as written in the file, set by `program` and `site`."""
 
     def has(self, key: str) -> bool:
         return self._raw.get(key) is not None
 
     def plain(self, key: str) -> str:
-        """Return a string as written in the file; empty if it is missing."""
+        """Return a string as written in the file, or an empty string if it is missing."""
         value = self._raw.get(key)
         if value is None:
             return ""
@@ -167,7 +168,7 @@ class Entry:
         return {name: self.variables.expand(each) for name, each in self.plain_mapping(key).items()}
 
     def program(self, key: str = "command", env: str = "env") -> Target:
-        """Return the target for a server that is started by a command."""
+        """Return the target of a server that is started by a command."""
         words = [self.plain(key), *self.plain_list("args")]
         command = tuple(self.variables.expand(word) for word in words)
         if not command[0].strip():
@@ -175,19 +176,22 @@ class Entry:
         if any("\0" in word for word in command):
             raise EntryError("its command contains a NUL character")
         self.added = tuple(f"{name}={value}" for name, value in self.plain_mapping(env).items())
-        self.spelled = shlex.join(words)
-        return Target("server", command=command, cwd=self._cwd(), env=self.mapping(env), spelled=self.spelled)
+        self.as_written = shlex.join(words)
+        return Target(
+            "server", command=command, cwd=self._cwd(), env=self.mapping(env), as_written=self.as_written
+        )
 
     def site(self, key: str = "url", headers: str = "headers") -> Target:
-        """Return the target for a server at a URL."""
+        """Return the target of a server at a URL."""
         url = self.text(key).strip()
         if not re.match(r"https?://[^/]", url, re.IGNORECASE):
             raise EntryError(f"`{key}` is not an `http` or `https` URL")
-        self.spelled = self.plain(key)
-        spelled = re.sub(r"//[^/@?#]*@|[?#].*$", _without_keys, self.plain(key), flags=re.DOTALL)
-        return with_headers(Target("server", url=url, spelled=spelled), self.mapping(headers))
+        self.as_written = self.plain(key)
+        as_written = re.sub(r"//[^/@?#]*@|[?#].*$", _without_keys, self.plain(key), flags=re.DOTALL)
+        return with_headers(Target("server", url=url, as_written=as_written), self.mapping(headers))
 
     def _cwd(self) -> Path | None:
+        """Return the working directory: `cwd` in the file, relative to `folder`, or `folder` itself."""
         cwd = self.text("cwd")
         if not cwd:
             return self.folder
@@ -196,7 +200,7 @@ class Entry:
 
 
 def with_headers(target: Target, headers: Mapping[str, str]) -> Target:
-    """Return the target with more headers. Raises `EntryError` if one cannot be sent."""
+    """Return the target with more headers. Raises `EntryError` if a header cannot be sent."""
     for name, value in headers.items():
         if not _HEADER.fullmatch(name):
             raise EntryError(f"{quoted(name)} is not a header name")
@@ -208,7 +212,10 @@ def with_headers(target: Target, headers: Mapping[str, str]) -> Target:
 
 
 def parse_target(entry: Entry, url: str = "url") -> Target:
-    """Return the target of an entry in the usual form. Without `type`, its keys decide the transport."""
+    """Return the target of an entry in the usual form.
+
+    Without a `type`, an entry with a `command` uses stdio, and any other entry uses HTTP.
+    """
     kind = entry.plain("type").lower() or ("stdio" if entry.has("command") else "http")
     if kind == "sse" or (not entry.has("type") and entry.plain(url).rstrip("/").endswith("/sse")):
         raise EntryError(OLD_TRANSPORT)
@@ -226,19 +233,22 @@ def declare_server(
     folder: Path | None = None,
     make: Callable[[Entry], Target] = parse_target,
 ) -> DeclaredServer:
-    """Return a server with the target that `make` returns for its entry, or with the problem."""
-    known = DeclaredServer(name, enabled=not _is_disabled(raw), spelled=_spelled(raw))
+    """Return a server with the target that `make` returns, or with the reason why it has none."""
+    known = DeclaredServer(name, enabled=not _is_disabled(raw), as_written=_as_written(raw))
     try:
         entry = Entry(raw, replace(variables, used=set()), folder)
         target = replace(make(entry), label=slug(name))
     except EntryError as error:
         return replace(known, problem=str(error))
     used = frozenset(entry.variables.used)
-    return replace(known, target=target, spelled=entry.spelled, added=entry.added, used=used)
+    return replace(known, target=target, as_written=entry.as_written, added=entry.added, used=used)
 
 
 def entries(document: Mapping[str, object], *keys: str) -> Iterator[tuple[str, object]]:
-    """Yield names and entries of the object at a path of keys. Yields nothing if it is missing."""
+    """Yield the names and entries of the object at a path of keys.
+
+    Yields nothing if the object is missing.
+    """
     found: object = document
     for key in keys:
         found = as_object(found).get(key)
@@ -246,6 +256,7 @@ def entries(document: Mapping[str, object], *keys: str) -> Iterator[tuple[str, o
 
 
 def _without_keys(match: re.Match[str]) -> str:
+    """Remove the credentials from a match in a URL."""
     return "//" if match[0].startswith("//") else ""
 
 
@@ -254,8 +265,8 @@ def _is_disabled(raw: object) -> bool:
     return fields.get("enabled") is False or fields.get("disabled") is True
 
 
-def _spelled(raw: object) -> str:
-    """Return the URL or command of an entry that may be invalid; empty if it has none."""
+def _as_written(raw: object) -> str:
+    """Return the URL or command of an entry that may be invalid, or an empty string."""
     fields = as_object(raw)
     where = next((fields[key] for key in ("httpUrl", "url", "uri") if isinstance(fields.get(key), str)), None)
     if where is not None:
@@ -265,10 +276,12 @@ def _spelled(raw: object) -> str:
 
 
 def _listed(value: object) -> list[object]:
+    """Return `value` if it is a list, else an empty list."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _as_text(key: str, value: object) -> str:
+    """Return a value as text. Numbers and booleans are written as JSON. Raises `EntryError`."""
     if isinstance(value, str):
         return value
     if isinstance(value, (int, float)):  # people write `"PORT": 8080`, and `true`
@@ -281,10 +294,10 @@ class Client:
     """An MCP client: where its files are, and how to read the servers in them."""
 
     name: str
-    """Its name in labels and on the command line."""
+    """The client's name in labels and on the command line."""
     title: str
-    """Its name in messages."""
-    places: Callable[[ClientEnvironment], Iterator[Place]]
-    """Returns the files that it reads, nearest first."""
-    servers: Callable[[Mapping[str, object], Place, ClientEnvironment], Iterator[DeclaredServer]]
+    """The client's name in messages."""
+    files: Callable[[ClientEnvironment], Iterator[ClientFile]]
+    """Returns the files that the client reads, nearest first."""
+    servers: Callable[[Mapping[str, object], ClientFile, ClientEnvironment], Iterator[DeclaredServer]]
     """Returns the servers in the content of one file."""

@@ -1,4 +1,4 @@
-"""Claude Code and Claude Desktop: where their files are and how they name servers."""
+"""Claude Code and Claude Desktop: where their files are, and how these files describe servers."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -12,15 +12,15 @@ from skillwire.config.clients.base import (
     declare_server,
     entries,
 )
-from skillwire.config.clients.files import ClientEnvironment, Place, as_object
+from skillwire.config.clients.files import ClientEnvironment, ClientFile, as_object
 
 
-def _code_files(client_env: ClientEnvironment) -> Iterator[Place]:
-    yield Place(client_env.named("CLAUDE_CONFIG_DIR", client_env.home) / ".claude.json")
+def _code_files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
+    yield ClientFile(client_env.named("CLAUDE_CONFIG_DIR", client_env.home) / ".claude.json")
 
 
 def _code_servers(
-    document: Mapping[str, object], _place: Place, client_env: ClientEnvironment
+    document: Mapping[str, object], _client_file: ClientFile, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
     variables = Variables(BRACES, client_env.environment)
     projects = dict(entries(document, "projects"))
@@ -38,12 +38,12 @@ def _code_servers(
 CLAUDE_CODE = Client("claude-code", "Claude Code", _code_files, _code_servers)
 
 
-def _desktop_files(client_env: ClientEnvironment) -> Iterator[Place]:
-    yield Place(client_env.application_data / "Claude/claude_desktop_config.json")
+def _desktop_files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
+    yield ClientFile(client_env.application_data / "Claude/claude_desktop_config.json")
 
 
 def _desktop_servers(
-    document: Mapping[str, object], _place: Place, client_env: ClientEnvironment
+    document: Mapping[str, object], _client_file: ClientFile, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
     for name, raw in entries(document, "mcpServers"):
         yield declare_server(name, raw, Variables(NONE, client_env.environment))

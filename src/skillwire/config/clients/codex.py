@@ -1,4 +1,4 @@
-"""Codex: `[mcp_servers.NAME]` in `config.toml`, with fields that name environment variables of secrets."""
+"""Codex: `[mcp_servers.NAME]` in `config.toml`. Some fields name environment variables with secrets."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,23 +13,25 @@ from skillwire.config.clients.base import (
     entries,
     with_headers,
 )
-from skillwire.config.clients.files import ClientEnvironment, Format, Place
+from skillwire.config.clients.files import ClientEnvironment, ClientFile, Format
 from skillwire.host.connections.target import Target
 
 
-def _places(client_env: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".codex/config.toml", folder, Format.TOML) for folder in client_env.projects)
-    yield Place(
+def _files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
+    yield from (
+        ClientFile(folder / ".codex/config.toml", folder, Format.TOML) for folder in client_env.projects
+    )
+    yield ClientFile(
         client_env.named("CODEX_HOME", client_env.home / ".codex") / "config.toml", format=Format.TOML
     )
 
 
 def _servers(
-    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
+    document: Mapping[str, object], client_file: ClientFile, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
     variables = Variables(NONE, client_env.environment)
     for name, raw in entries(document, "mcp_servers"):
-        yield declare_server(name, raw, variables, place.project, _target)
+        yield declare_server(name, raw, variables, client_file.project, _target)
 
 
 def _target(entry: Entry) -> Target:
@@ -45,4 +47,4 @@ def _target(entry: Entry) -> Target:
     return with_headers(target, headers)
 
 
-CODEX = Client("codex", "Codex", _places, _servers)
+CODEX = Client("codex", "Codex", _files, _servers)

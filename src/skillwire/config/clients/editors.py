@@ -1,4 +1,4 @@
-"""Cursor and VS Code: where their files are, their variables, and how they name servers."""
+"""Cursor and VS Code: where their files are, which variables they support, and how they describe servers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -15,16 +15,16 @@ from skillwire.config.clients.base import (
     entries,
     parse_target,
 )
-from skillwire.config.clients.files import ClientEnvironment, Place
+from skillwire.config.clients.files import ClientEnvironment, ClientFile
 from skillwire.host.connections.target import Target
 
 _MAX_BYTES = 1024 * 1024
 _EDITIONS = ("Code", "Code - Insiders")
 
 
-def editor_variables(place: Place, client_env: ClientEnvironment) -> Variables:
-    """Return the variables that a file may use. The open folder is the project."""
-    workspace = place.project or client_env.projects[-1]
+def editor_variables(client_file: ClientFile, client_env: ClientEnvironment) -> Variables:
+    """Return the variables that a file may use. The project counts as the open folder."""
+    workspace = client_file.project or client_env.projects[-1]
     return editor_variables_of(client_env.environment, client_env.home, workspace)
 
 
@@ -45,7 +45,7 @@ def with_env_file(make: Callable[[Entry], Target] = parse_target) -> Callable[[E
 
 
 def _variables(path: Path) -> dict[str, str]:
-    """Return the variables in a file with lines `NAME=value`. Values may be quoted."""
+    """Read the variables from a file with lines `NAME=value`. Values may be quoted."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
             raise EntryError("its `envFile` does not exist, or is too large")
@@ -61,33 +61,33 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if quotes else value
 
 
-def _cursor_files(client_env: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".cursor/mcp.json", folder) for folder in client_env.projects)
-    yield Place(client_env.home / ".cursor/mcp.json")
+def _cursor_files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
+    yield from (ClientFile(folder / ".cursor/mcp.json", folder) for folder in client_env.projects)
+    yield ClientFile(client_env.home / ".cursor/mcp.json")
 
 
 def _cursor_servers(
-    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
+    document: Mapping[str, object], client_file: ClientFile, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
-    variables = editor_variables(place, client_env)
+    variables = editor_variables(client_file, client_env)
     for name, raw in entries(document, "mcpServers"):
-        yield declare_server(name, raw, variables, place.project, with_env_file())
+        yield declare_server(name, raw, variables, client_file.project, with_env_file())
 
 
 CURSOR = Client("cursor", "Cursor", _cursor_files, _cursor_servers)
 
 
-def _vscode_files(client_env: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".vscode/mcp.json", folder) for folder in client_env.projects)
-    yield from (Place(client_env.application_data / edition / "User/mcp.json") for edition in _EDITIONS)
+def _vscode_files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
+    yield from (ClientFile(folder / ".vscode/mcp.json", folder) for folder in client_env.projects)
+    yield from (ClientFile(client_env.application_data / edition / "User/mcp.json") for edition in _EDITIONS)
 
 
 def _vscode_servers(
-    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
+    document: Mapping[str, object], client_file: ClientFile, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
-    variables = editor_variables(place, client_env)
+    variables = editor_variables(client_file, client_env)
     for name, raw in entries(document, "servers"):
-        yield declare_server(name, raw, variables, place.project, with_env_file())
+        yield declare_server(name, raw, variables, client_file.project, with_env_file())
 
 
 VSCODE = Client("vscode", "VS Code", _vscode_files, _vscode_servers)

@@ -14,14 +14,15 @@ import yaml
 
 from skillwire.errors import SkillwireError
 
-# An unterminated string or comment ends with the text. So matching takes linear time for any file.
+# An unterminated string or comment ends at the end of the text, so that matching takes linear time for any
+# file.
 _STRING = r'"(?:\\.|[^"\\])*"?'
 _COMMENT = re.compile(rf"(?P<kept>{_STRING})|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"(?P<kept>{_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 _MAX_BYTES = 64 * 1024 * 1024
-"""Limit for a file of the person's own. Some clients store their whole history in it."""
+"""Maximum size in bytes of the user's own file. Some clients store their whole history in it."""
 _MAX_SHARED_BYTES = 1024 * 1024
-"""Limit for a file in a repository, which someone else may have written."""
+"""Maximum size in bytes of a file in a project, which someone else may have written."""
 
 
 def parse_jsonc(text: str) -> object:
@@ -47,17 +48,17 @@ class Format(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClientFile:
     """A file in which a client configures servers."""
 
     path: Path
     project: Path | None = None
-    """The project folder that contains the file; None for a file of the person's own."""
+    """The project folder that contains the file; None for the user's own file."""
     format: Format = Format.JSON
 
     @property
-    def in_repository(self) -> bool:
-        """Whether someone else may have written the file."""
+    def in_project(self) -> bool:
+        """Whether the file belongs to a project, so that someone else may have written it."""
         return self.project is not None
 
     def exists(self) -> bool:
@@ -69,7 +70,7 @@ class Place:
     def read(self) -> Mapping[str, object]:
         """Return the content of the file. Raises `ClientFileError`."""
         try:
-            limit = _MAX_SHARED_BYTES if self.in_repository else _MAX_BYTES
+            limit = _MAX_SHARED_BYTES if self.in_project else _MAX_BYTES
             with self.path.open("rb") as opened:
                 content = opened.read(limit + 1)
             if len(content) > limit:
@@ -93,7 +94,7 @@ class Place:
 
 
 def as_object(value: object) -> Mapping[str, object]:
-    """Return `value` if it is an object, else an empty one."""
+    """Return `value` if it is an object, else an empty object."""
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
@@ -119,20 +120,23 @@ class ClientEnvironment:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], folder: Path | None = None) -> "ClientEnvironment":
-        """Return the environment of this process, with `folder` as its current folder if given."""
+        """Return the environment of this process, with `folder` as its current folder if it is given."""
         home = environment.get("USERPROFILE" if sys.platform == "win32" else "HOME")
         return cls((folder or Path.cwd()).absolute(), Path(home) if home else Path.home(), environment)
 
     @property
     def projects(self) -> tuple[Path, ...]:
-        """The folder and its parents up to the repository root, nearest first; else the folder alone."""
+        """The current folder and its parents up to the repository root, nearest first.
+
+        Outside a repository, this is the current folder alone.
+        """
         above = [self.folder, *self.folder.parents]
         root = next((at for at, each in enumerate(above) if (each / ".git").exists()), 0)
         return tuple(above[: root + 1])
 
     @property
     def application_data(self) -> Path:
-        """The folder for application data of this person."""
+        """The folder for the user's application data."""
         if self.platform == "darwin":
             return self.home / "Library/Application Support"
         if self.platform == "win32":
@@ -141,10 +145,10 @@ class ClientEnvironment:
 
     @property
     def configuration(self) -> Path:
-        """The folder for configuration files of command-line programs."""
+        """The folder for the user's configuration files."""
         return self.named("XDG_CONFIG_HOME", self.home / ".config")
 
     def named(self, variable: str, fallback: Path) -> Path:
-        """Return the folder that a variable names, else `fallback`."""
+        """Return the folder that an environment variable names, else `fallback`."""
         value = self.environment.get(variable, "").strip()
         return Path(value) if value else fallback

@@ -14,23 +14,23 @@ from skillwire.config.clients.base import (
     entries,
     parse_target,
 )
-from skillwire.config.clients.files import ClientEnvironment, Place
+from skillwire.config.clients.files import ClientEnvironment, ClientFile
 from skillwire.host.connections.target import Target
 
 
-def _places(client_env: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".gemini/settings.json", folder) for folder in client_env.projects)
-    yield Place(client_env.home / ".gemini/settings.json")
+def _files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
+    yield from (ClientFile(folder / ".gemini/settings.json", folder) for folder in client_env.projects)
+    yield ClientFile(client_env.home / ".gemini/settings.json")
 
 
 def _servers(
-    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
+    document: Mapping[str, object], client_file: ClientFile, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
     variables = Variables(BRACES_AND_BARE, client_env.environment)
     lists = dict(entries(document, "mcp"))
     allowed, excluded = (_names(lists.get(key)) for key in ("allowed", "excluded"))
     for name, raw in entries(document, "mcpServers"):
-        found = declare_server(name, raw, variables, place.project, _target)
+        found = declare_server(name, raw, variables, client_file.project, _target)
         is_allowed = (allowed is None or name in allowed) and name not in (excluded or ())
         yield replace(found, enabled=found.enabled and is_allowed)
 
@@ -43,4 +43,4 @@ def _names(value: object) -> list[object] | None:
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
-GEMINI = Client("gemini", "Gemini CLI", _places, _servers)
+GEMINI = Client("gemini", "Gemini CLI", _files, _servers)

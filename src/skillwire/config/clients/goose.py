@@ -16,7 +16,7 @@ from skillwire.config.clients.base import (
     entries,
     with_headers,
 )
-from skillwire.config.clients.files import ClientEnvironment, Format, Place, as_object
+from skillwire.config.clients.files import ClientEnvironment, ClientFile, Format, as_object
 from skillwire.host.connections.target import Target
 from skillwire.safe_text import quoted
 
@@ -24,14 +24,14 @@ _SERVERS = frozenset({"stdio", "streamable_http", "sse"})
 """Types of extensions that are MCP servers. The other types are built into Goose."""
 
 
-def _places(client_env: ClientEnvironment) -> Iterator[Place]:
+def _files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
     folder = client_env.application_data / "Block/goose/config"
     base = folder if client_env.platform == "win32" else client_env.configuration / "goose"
-    yield Place(base / "config.yaml", format=Format.YAML)
+    yield ClientFile(base / "config.yaml", format=Format.YAML)
 
 
 def _servers(
-    document: Mapping[str, object], _place: Place, client_env: ClientEnvironment
+    document: Mapping[str, object], _client_file: ClientFile, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
     for name, raw in entries(document, "extensions"):
         if as_object(raw).get("type") in _SERVERS:
@@ -55,4 +55,4 @@ def _target(entry: Entry) -> Target:
     return with_headers(replace(target, headers={}), {name: headers.expand(text) for name, text in texts})
 
 
-GOOSE = Client("goose", "Goose", _places, _servers)
+GOOSE = Client("goose", "Goose", _files, _servers)

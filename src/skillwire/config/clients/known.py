@@ -1,4 +1,4 @@
-"""Find the servers that clients' files on this machine configure, and select them by label."""
+"""Find the servers in the configuration files of MCP clients, and select them by label."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from skillwire.config.clients.base import Client, DeclaredServer
 from skillwire.config.clients.claude import CLAUDE_CODE, CLAUDE_DESKTOP
 from skillwire.config.clients.codex import CODEX
 from skillwire.config.clients.editors import CURSOR, VSCODE
-from skillwire.config.clients.files import ClientEnvironment, ClientFileError, Place
+from skillwire.config.clients.files import ClientEnvironment, ClientFile, ClientFileError
 from skillwire.config.clients.gemini import GEMINI
 from skillwire.config.clients.goose import GOOSE
 from skillwire.config.clients.project import PROJECT
@@ -42,28 +42,31 @@ class KnownServer:
 
     label: str
     client: Client
-    place: Place
+    file: ClientFile
     declared: DeclaredServer
     same_as: str = ""
     """The label of the same server in another file; empty if there is none."""
     inside: bool = False
-    """Whether its URL resolves to this machine or to a private network."""
+    """Whether the server's URL resolves to a loopback address or a private network."""
     taken_by: str = ""
-    """The client whose server already has the label that this one would get."""
+    """The client whose server already has the label that this server would get; empty if there is none."""
 
     @property
     def target(self) -> Target | None:
-        """How to reach the server; None if its entry has a problem."""
+        """The target of the server; None if its entry has a problem."""
         target = self.declared.target
         if target is None:
             return None
-        return replace(target, label=self.label, public_only=self.is_plain_in_repository)
+        return replace(target, label=self.label, public_only=self.is_plain_in_project)
 
     @property
-    def is_plain_in_repository(self) -> bool:
-        """Whether it is an unencrypted `http` URL in a project's file, not allowed in a private network."""
+    def is_plain_in_project(self) -> bool:
+        """Whether the server has an `http` URL in a project's file.
+
+        Such a server must not be in a private network, unless the user agrees.
+        """
         url = None if self.declared.target is None else self.declared.target.url
-        return self.place.in_repository and url is not None and is_plain_http(url)
+        return self.file.in_project and url is not None and is_plain_http(url)
 
     @property
     def starts_process(self) -> bool:
@@ -71,12 +74,12 @@ class KnownServer:
 
     @property
     def needs_consent(self) -> bool:
-        """Whether a person must agree, because a project's file starts a program or sends secrets."""
-        return self.place.in_repository and (self.starts_process or bool(self.declared.used))
+        """Whether the user must agree, because a project's file starts a program or sends secrets."""
+        return self.file.in_project and (self.starts_process or bool(self.declared.used))
 
     @property
     def ready(self) -> bool:
-        """Whether it can be reached, apart from consent."""
+        """Whether the server can be contacted, apart from the user's consent."""
         return self.declared.enabled and self.declared.target is not None and not self.same_as
 
     @property
@@ -96,7 +99,7 @@ class UnreadableFile:
     """A file that cannot be read, and the reason."""
 
     client: Client
-    place: Place
+    file: ClientFile
     reason: str
 
 
@@ -107,78 +110,81 @@ class KnownServers:
     servers: tuple[KnownServer, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
     labels: Mapping[str, KnownServer] = field(default_factory=dict[str, KnownServer])
-    """The servers by label, each server once."""
+    """The servers by label. Each server occurs once."""
 
 
 def known_servers(environment: Mapping[str, str], folder: Path | None = None) -> KnownServers:
-    """Return the servers in the person's own files and in those of the project at `folder`.
+    """Return the servers in the user's own files and in the files of the project at `folder`.
 
     A broken file does not hide other files, and a broken entry does not hide other servers.
     """
     client_env = ClientEnvironment.of(environment, folder)
-    found: list[tuple[Client, Place, DeclaredServer]] = []
+    found: list[tuple[Client, ClientFile, DeclaredServer]] = []
     unreadable: list[UnreadableFile] = []
-    for client, place in _files(client_env):
+    for client, client_file in _files(client_env):
         try:
-            named = list(islice(client.servers(place.read(), place, client_env), _MAX_SERVERS + 1))
+            named = list(
+                islice(client.servers(client_file.read(), client_file, client_env), _MAX_SERVERS + 1)
+            )
         except ClientFileError as error:
-            unreadable.append(UnreadableFile(client, place, str(error)))
+            unreadable.append(UnreadableFile(client, client_file, str(error)))
             continue
         if len(named) > _MAX_SERVERS:
             message = f"it names more than {_MAX_SERVERS:,} servers"
-            unreadable.append(UnreadableFile(client, place, message))
-        found.extend((client, place, each) for each in named[:_MAX_SERVERS])
-    own = next((each.client.title for each in unreadable if not each.place.in_repository), "")
+            unreadable.append(UnreadableFile(client, client_file, message))
+        found.extend((client, client_file, each) for each in named[:_MAX_SERVERS])
+    own = next((each.client.title for each in unreadable if not each.file.in_project), "")
     servers = tuple(_assign_labels(found, own))
     return KnownServers(
         servers, tuple(unreadable), {each.label: each for each in servers if not each.same_as}
     )
 
 
-def _files(client_env: ClientEnvironment) -> Iterator[tuple[Client, Place]]:
-    """Yield each existing file once. The person's own come first, so that no project can replace them."""
-    places = [(client, place) for client in CLIENTS for place in client.places(client_env)]
+def _files(client_env: ClientEnvironment) -> Iterator[tuple[Client, ClientFile]]:
+    """Yield each existing file once. The user's own files come first, so that no project can replace them."""
+    named = [(client, client_file) for client in CLIENTS for client_file in client.files(client_env)]
     seen: set[Path] = set()
-    for client, place in sorted(places, key=lambda each: each[1].in_repository):
-        path = place.path.absolute()
-        if path not in seen and place.exists():
+    for client, client_file in sorted(named, key=lambda each: each[1].in_project):
+        path = client_file.path.absolute()
+        if path not in seen and client_file.exists():
             seen.add(path)
-            yield client, place
+            yield client, client_file
 
 
 def _assign_labels(
-    found: Iterable[tuple[Client, Place, DeclaredServer]], unread: str = ""
+    found: Iterable[tuple[Client, ClientFile, DeclaredServer]], unread: str = ""
 ) -> Iterator[KnownServer]:
-    """Yield each server with a label. A project's server never takes the label of the person's own.
+    """Yield each server with a label.
 
-    `unread` is the title of a client whose own file cannot be read. Its labels are unknown, so a project's
+    A project's server never gets the label of a server in the user's own files. `unread` is the title of a
+    client for which the user's own file cannot be read. The labels in that file are unknown, so a project's
     servers get labels that cannot collide with them.
     """
     holders: dict[str, KnownServer] = {}
-    for client, place, declared in sorted(
-        found, key=lambda each: (each[1].in_repository, not each[2].enabled)
+    for client, client_file, declared in sorted(
+        found, key=lambda each: (each[1].in_project, not each[2].enabled)
     ):
         label = slug(declared.name)
-        server = KnownServer(label, client, place, declared)
+        server = KnownServer(label, client, client_file, declared)
         if (holder := holders.get(label.casefold())) is not None:
             if _is_same_server(holder, server):
                 yield replace(server, same_as=holder.label)
                 continue
             server = _relabel(server, holders, holder.client.title)
-        elif unread and place.in_repository:
+        elif unread and client_file.in_project:
             server = _relabel(server, holders, unread)
         holders[server.label.casefold()] = server
         yield server
 
 
 def _relabel(server: KnownServer, taken: Iterable[str], by: str) -> KnownServer:
-    """Return a server with a unique label, because a server of the client `by` has or may have its label."""
+    """Return the server with a unique label, because a server of the client `by` may have its label."""
     label = unique_label(slug(f"{server.label}.{server.client.name}"), set(taken))
     return replace(server, label=label, taken_by=by)
 
 
 def _is_same_server(one: KnownServer, other: KnownServer) -> bool:
-    """Whether two entries mean the same server with the same secrets."""
+    """Return whether two entries describe the same server with the same secrets."""
     if one.target is None or other.target is None:
         return False
     return one.declared.enabled >= other.declared.enabled and _without_label(one.target) == _without_label(
@@ -187,25 +193,25 @@ def _is_same_server(one: KnownServer, other: KnownServer) -> bool:
 
 
 def _without_label(target: Target) -> Target:
-    return replace(target, label="server", spelled="-")
+    return replace(target, label="server", as_written="-")
 
 
 MayReach = Callable[[KnownServer], bool]
-"""A function that returns whether the person agrees to reach a server in a project's file."""
+"""A function that returns whether the user agrees to contact a server in a project's file."""
 
 
 def deny_all(_server: KnownServer) -> bool:
-    """Return False for every server. The default where no person can be asked."""
+    """Return False for every server. The default if no one can be asked."""
     return False
 
 
 def is_address(argument: str) -> bool:
-    """Whether an argument is the URL or command of a server, not a label."""
+    """Return whether an argument is a server's URL or command, not a label."""
     return argument.startswith((COMMAND, "http://", "https://", "mcp+http://", "mcp+https://"))
 
 
 def parse_label(argument: str) -> str | None:
-    """Return the label in `acme` or `acme:`; None if the argument cannot be a label."""
+    """Return the label in `acme` or `acme:`, or None if the argument cannot be a label."""
     label = argument.removesuffix(":")
     return label if is_label(label) else None
 
@@ -219,11 +225,11 @@ def targets(
     sending: frozenset[str] = frozenset(),
     known: KnownServers | None = None,
 ) -> list[Target]:
-    """Return how to reach each named server. Raises `UsageError`.
+    """Return the target of each named server. Raises `UsageError`.
 
-    A server in a file of the project at `folder` could start any program, send the person's secrets anywhere,
-    or reach into a private network. In these cases `may_reach` decides. `sending` are variables whose values
-    will be sent to the server's URL in addition to those in the file.
+    A server in a file of the project at `folder` could start any program, receive the user's secrets, or be
+    in a private network. In these cases, `may_reach` decides. `sending` names further variables whose values
+    will be sent to the server's URL, besides the variables in the file.
     """
     known = known_servers(environment, folder) if known is None else known
     chosen: dict[str, Target] = {}
@@ -243,7 +249,7 @@ def _known_target(argument: str, known: KnownServers, may_reach: MayReach, sendi
     server = known.labels.get(parse_label(argument) or "")
     if server is None:
         raise _unknown(argument, known)
-    where = quoted(str(server.place.path), None)
+    where = quoted(str(server.file.path), None)
     if not server.declared.enabled:
         hint = f"enable it in {server.client.title}, or give its URL or command instead of its label"
         raise UsageError(f"the server {quoted(server.label)} is disabled in {where}", hint=hint)
@@ -253,7 +259,7 @@ def _known_target(argument: str, known: KnownServers, may_reach: MayReach, sendi
         raise UsageError(message, hint="fix it there, or give its URL or command instead of its label")
     if target.url is not None:
         server = replace(server, declared=replace(server.declared, used=server.declared.used | sending))
-    inside = target.url is not None and server.is_plain_in_repository and resolves_to_private(target.url)
+    inside = target.url is not None and server.is_plain_in_project and resolves_to_private(target.url)
     if inside:
         server = replace(server, inside=True)
         target = replace(target, public_only=False)
@@ -267,10 +273,10 @@ def _known_target(argument: str, known: KnownServers, may_reach: MayReach, sendi
 
 
 def describe_danger(server: KnownServer) -> str:
-    """Return what reaching a server in a project's file would do, as the end of a sentence."""
+    """Return what contacting a server in a project's file would do, as the end of a sentence."""
     if server.starts_process:
-        return f"run {quoted(server.declared.spelled, None)}"
-    where = quoted(server.declared.spelled, None)
+        return f"run {quoted(server.declared.as_written, None)}"
+    where = quoted(server.declared.as_written, None)
     secrets = ", ".join(quoted(name) for name in sorted(server.declared.used))
     action = f"send your {secrets} to {where}" if secrets else f"reach {where}"
     return f"{action}, which is unencrypted `http` in your own network" if server.inside else action

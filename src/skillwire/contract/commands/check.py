@@ -1,10 +1,11 @@
-"""`skillwire check --contract`: check the contract as well, and fix some of the problems."""
+"""`skillwire check --contract` and `--fix`: also check the contract, and fix some of the problems."""
 
 import difflib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 import anyio
@@ -13,12 +14,14 @@ from rich.text import Text
 
 from skillwire.area import CheckFlags
 from skillwire.config.report import CheckRequest, CheckResult, by_place
+from skillwire.contract.adoption import NotAdoptedError, adopt
 from skillwire.contract.changes import changed_since, problems_of_skills
 from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.fixes import FIXES, apply_fixes
+from skillwire.contract.fixes import apply_fixes
 from skillwire.contract.folders import all_problems, check_folders
 from skillwire.contract.report import print_contract_text
-from skillwire.contract.rules.skill import BLOCK_KEY
+from skillwire.contract.repository import CheckedSkill
+from skillwire.contract.rules.standard import METADATA_FILE
 from skillwire.core.atomic_write import remove_abandoned, replace_file
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import UsageError
@@ -27,37 +30,78 @@ from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import pluralize
 from skillwire.terminal.output import confirm, is_interactive, print_error, stderr_console
 
+ADOPTED = frozenset({Rule.CONTRACT_BLOCK_MISSING, Rule.CONTRACT_METADATA_FILE})
+"""The problems that `--adopt` solves."""
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A file as it is, and as it should be."""
+    """The current and the fixed content of a file."""
 
     path: str
     file: Path
     before: bytes
-    after: bytes
+    after: bytes | None
+    """None if the file should be removed."""
 
 
-def find_repairs(problems: Iterable[Problem], folders: Mapping[str, Path], key: str) -> list[Repair]:
-    """Return the files that can be fixed automatically, with their fixed content. Changes nothing."""
+@dataclass(frozen=True, slots=True)
+class WritableSkill:
+    """A checked skill in a folder that the user named."""
+
+    folder: Path
+    checked: CheckedSkill
+
+
+def find_repairs(
+    problems: Iterable[Problem], skills: Mapping[str, WritableSkill], key: str | None, *, adopt: bool
+) -> list[Repair]:
+    """Return the files that can be fixed automatically, with their fixed content. Changes nothing.
+
+    With `adopt`, this includes skills without a metadata block. Prints why a skill cannot be adopted.
+    """
     rules: defaultdict[str, list[Rule]] = defaultdict(list)
     for problem in problems:
-        if problem.rule in FIXES and problem.path in folders:
+        if problem.path in skills:
             rules[problem.path].append(problem.rule)
     repairs: list[Repair] = []
     for path, broken in rules.items():
-        file = folders[path] / Path(path).name
-        before = file.read_bytes()
-        after = apply_fixes(before, broken, key, file.resolve().parent.name)
+        file = skills[path].folder / Path(path).name
+        before = after = file.read_bytes()
+        obsolete: Repair | None = None
+        if adopt and not ADOPTED.isdisjoint(broken):
+            after, obsolete = _adopt(path, skills[path], before)
+        after = apply_fixes(after, broken, key, file.resolve().parent.name)
         if after != before:
             repairs.append(Repair(path, file, before, after))
+        if obsolete is not None:
+            repairs.append(obsolete)
     return repairs
 
 
+def _adopt(path: str, skill: WritableSkill, content: bytes) -> tuple[bytes, Repair | None]:
+    """Return the `SKILL.md` with a metadata block, and the removal of `metadata.yaml` if there is one."""
+    sidecar = skill.folder / METADATA_FILE
+    try:
+        text = _content_of(sidecar)
+        after = adopt(content, skill.checked.facts, skill.checked.key, text)
+    except NotAdoptedError as error:
+        print_error(f"{quoted(path)} was not adopted: {error.reason}", hint=error.hint)
+        return content, None
+    if text is None:
+        return after, None
+    return after, Repair(str(PurePosixPath(path).with_name(METADATA_FILE)), sidecar, text, None)
+
+
+def _content_of(sidecar: Path) -> bytes | None:
+    if sidecar.is_symlink():
+        raise NotAdoptedError(f"{quoted(METADATA_FILE)} is a link", "put the file itself there")
+    return sidecar.read_bytes() if sidecar.is_file() else None
+
+
 def may_write(repairs: list[Repair], *, yes: bool) -> bool:
-    """Print a diff and return whether to write it: always with `yes`, else if the person confirms."""
+    """Print a diff. Return whether to write the changes: with `yes`, or if the user confirms."""
     console = stderr_console()
     for repair in repairs:
         for line in _diff(repair):
@@ -75,13 +119,19 @@ def may_write(repairs: list[Repair], *, yes: bool) -> bool:
 
 
 def write(repairs: Iterable[Repair]) -> None:
-    """Write every file. Raises `UsageError` if one has changed since it was read."""
+    """Write or remove each file.
+
+    Raises `UsageError` if a file has changed since it was read, or cannot be written.
+    """
     for repair in repairs:
         try:
             if repair.file.read_bytes() != repair.before:
                 raise UsageError(
                     f"{quoted(repair.path)} has changed in the meantime", hint="run the command again"
                 )
+            if repair.after is None:
+                repair.file.unlink()
+                continue
             target = repair.file.resolve()
             remove_abandoned(target.parent, {target.name})
             replace_file(target, repair.after)
@@ -91,19 +141,28 @@ def write(repairs: Iterable[Repair]) -> None:
 
 
 def _diff(repair: Repair) -> Iterable[str]:
-    before, after = (text.decode(errors="replace").splitlines() for text in (repair.before, repair.after))
-    lines = difflib.unified_diff(before, after, f"a/{repair.path}", f"b/{repair.path}", lineterm="")
+    contents = (repair.before, repair.after or b"")
+    before, after = (text.decode(errors="replace").splitlines() for text in contents)
+    new = "/dev/null" if repair.after is None else f"b/{repair.path}"
+    lines = difflib.unified_diff(before, after, f"a/{repair.path}", new, lineterm="")
     return (line for line in lines if line)
 
 
 @dataclass(frozen=True, slots=True)
 class ContractCheckFlags(CheckFlags):
-    """Options of `check` for the repository contract and for fixes."""
+    """Options that add the repository contract and fixes to `check`."""
 
     contract: Annotated[bool, Parameter(help="Also check the repository contract.")] = False
-    block_key: BlockKey = BLOCK_KEY
+    block_key: BlockKey = None
     fix: Annotated[
         bool, Parameter(help="Fix problems that have exactly one fix. Shows a diff and asks first.")
+    ] = False
+    adopt: Annotated[
+        bool,
+        Parameter(
+            help="With `--contract --fix`, write a metadata block into skills without one, and move "
+            "`metadata.yaml` into it."
+        ),
     ] = False
     yes: Annotated[bool, Parameter(help="With `--fix`, write without asking.")] = False
     changed_since: Annotated[
@@ -117,19 +176,24 @@ class ContractCheckFlags(CheckFlags):
     def check(self, request: CheckRequest, result: CheckResult) -> CheckResult | None:
         if self.yes and not self.fix:
             raise UsageError("`--yes` requires `--fix`", hint="add `--fix`, or remove `--yes`")
+        if self.adopt and not (self.contract and self.fix):
+            raise UsageError("`--adopt` requires `--contract --fix`", hint="add both, or remove `--adopt`")
         if not self.contract and not self.fix and self.changed_since is None:
             return result
-        found, folders = anyio.run(self._find, result.library)
-        if self.fix and (repairs := find_repairs(found.problems, folders, self.block_key)):
+        found, skills = anyio.run(self._find, result.library)
+        repairs = find_repairs(found.problems, skills, self.block_key, adopt=self.adopt) if self.fix else []
+        if repairs:
             if not may_write(repairs, yes=self.yes):
                 return None
             write(repairs)
-            stderr_console().print(f"{pluralize(len(repairs), 'file')} written")
+            removed = sum(repair.after is None for repair in repairs)
+            written = f"{pluralize(len(repairs) - removed, 'file')} written"
+            stderr_console().print(f"{written}, {removed} removed" if removed else written)
             found, _ = anyio.run(self._find, request.load())
         return found
 
-    async def _find(self, library: Library) -> tuple[CheckResult, Mapping[str, Path]]:
-        """Return the problems, and the folders that may be written to, by the paths in problems."""
+    async def _find(self, library: Library) -> tuple[CheckResult, Mapping[str, WritableSkill]]:
+        """Return the result of the check, and the skills that may be written to, by the paths in problems."""
         result = CheckResult.of(library)
         skills = check_folders(library, self.block_key)
         selected = skills.checked.repository.skills
@@ -145,5 +209,10 @@ class ContractCheckFlags(CheckFlags):
                 print_contract_text,
             )
         if self.changed_since is not None:
-            result = replace(result, problems=problems_of_skills(result.problems, skills, selected))
-        return result, {path: folder for path, folder in skills.folders.items() if path in skills.own}
+            select = partial(problems_of_skills, skills=skills, selected=selected)
+            result = replace(result, problems=select(result.problems), select=select)
+        checked = {skill.facts.path: skill for skill in skills.checked.repository.skills}
+        own = {path: folder for path, folder in skills.folders.items() if path in skills.own}
+        return result, {
+            path: WritableSkill(folder, checked[path]) for path, folder in own.items() if path in checked
+        }

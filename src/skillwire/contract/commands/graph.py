@@ -1,4 +1,4 @@
-"""`skillwire graph`: show which skills depend on which."""
+"""`skillwire graph`: show the dependencies between skills."""
 
 from typing import Annotated, Literal
 
@@ -8,10 +8,9 @@ from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.folders import check_folders
 from skillwire.contract.graph import DRAWINGS, Graph, as_json
-from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import FollowLinks
+from skillwire.terminal.options import FollowLinks, json_of
 from skillwire.terminal.output import print_json, print_line, stderr_console
 
 
@@ -29,13 +28,16 @@ def graph(
         Literal["text", "json", "mermaid", "dot"],
         Parameter(metavar="FORMAT", help="Output format.", show_default=True),
     ] = "text",
-    json: Annotated[bool, Parameter(help="Same as `--format json`.")] = False,
-    block_key: BlockKey = BLOCK_KEY,
+    json: Annotated[
+        bool,
+        json_of("{skills: [{id, depends_on, dependents}], order, cycles, unknown}", same_as="--format json"),
+    ] = False,
+    block_key: BlockKey = None,
     follow_links: FollowLinks = False,
 ) -> int:
-    """Show which skills depend on which, as declared by `depends_on` in the contract's metadata block.
+    """Show the dependencies between skills, as declared by `depends_on` in the contract's metadata block.
 
-    The text format shows a tree, an order in which each skill comes after its dependencies, and all cycles.
+    The format `text` shows a tree, all cycles, and an order in which each skill comes after its dependencies.
 
     Exit code 1: there is a cycle, or a dependency on an unknown skill.
 

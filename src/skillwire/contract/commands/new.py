@@ -1,6 +1,8 @@
 """`skillwire new`: create a skill from a template."""
 
 import shlex
+from collections.abc import Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +10,9 @@ from cyclopts import Parameter
 
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.frontmatter import validate_skill_frontmatter
-from skillwire.contract.rules.skill import BLOCK_KEY, document_uri
+from skillwire.contract.rules.skill import document_uri, used_key
 from skillwire.core.names import NAME_RULE, SKILL_FILE, is_skill_name, suggest_name
+from skillwire.core.record import Json
 from skillwire.errors import ContractError, UsageError
 from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.frontmatter.writer import format_scalar
@@ -17,6 +20,8 @@ from skillwire.frontmatter.yaml12 import load
 from skillwire.safe_text import quoted
 from skillwire.terminal.output import print_line, stderr_console
 
+_MAX_BESIDE = 100
+"""Maximum number of existing skills that are read to find the key of their metadata block."""
 _BODY = """
 # {title}
 
@@ -28,7 +33,7 @@ Describe here what to do, step by step. Move details that are not always needed 
 
 
 def new_skill(name: str, *, key: str | None) -> str:
-    """Return the text of a new `SKILL.md`; with a `key`, including the contract's metadata block."""
+    """Return the text of a new `SKILL.md`. With a `key`, it includes the contract's metadata block."""
     block = ""
     if key is not None:
         block = (
@@ -48,7 +53,7 @@ def new(
     contract: Annotated[
         bool, Parameter(help="Include the metadata block of the repository contract.")
     ] = False,
-    block_key: BlockKey = BLOCK_KEY,
+    block_key: BlockKey = None,
 ) -> int:
     """Create a folder with a `SKILL.md` from a template, and print the path of the file.
 
@@ -70,9 +75,10 @@ def new(
             if folder.name
             else "for example `skillwire new my-skill`",
         )
-    text = new_skill(folder.name, key=block_key if contract else None)
-    if contract:
-        _validate_template(text, folder.name, block_key)
+    key = (block_key or _key_around(folder)) if contract else None
+    text = new_skill(folder.name, key=key)
+    if key is not None:
+        _validate_template(text, folder.name, key)
     file = folder / SKILL_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -87,13 +93,27 @@ def new(
         reason = (error.strerror or type(error).__name__).lower()
         raise UsageError(f"cannot write {quoted(str(file))}: {reason}", "choose another folder") from error
     print_line(str(file))
-    key = "" if block_key == BLOCK_KEY else f" --block-key {shlex.quote(block_key)}"
-    option = f" --contract{key}" if contract else ""
+    chosen = "" if block_key is None else f" --block-key {shlex.quote(block_key)}"
+    option = f" --contract{chosen}" if contract else ""
     stderr_console().print(f"edit it, then run `skillwire check {shlex.quote(str(folder))}{option}`")
     return 0
 
 
+def _key_around(folder: Path) -> str:
+    """Return the key of the metadata block that the skills beside this folder use."""
+    beside = chain(folder.parent.glob(f"*/{SKILL_FILE}"), folder.parent.parent.glob(f"*/*/{SKILL_FILE}"))
+    return used_key(_frontmatter(file) for file in islice(beside, _MAX_BESIDE))
+
+
+def _frontmatter(file: Path) -> Mapping[str, Json]:
+    try:
+        return load(split(file.read_bytes()).text).values
+    except (UnreadableError, OSError):
+        return {}
+
+
 def _validate_template(text: str, name: str, key: str) -> None:
+    """Raise `UsageError` if the new skill would have an error."""
     try:
         validate_skill_frontmatter(load(split(text.encode()).text).values, name, key=key)
     except ContractError as error:

@@ -10,7 +10,9 @@ from skillwire.safe_text import quoted
 
 
 def _validate_key(_type: object, key: object) -> None:
-    """Raise `UsageError` if this cannot be the key of a metadata block."""
+    """Raise `UsageError` if `key` cannot be the key of a metadata block."""
+    if key is None:
+        return
     if not isinstance(key, str) or not key.strip():
         raise UsageError("`--block-key` is empty", hint=f"name a key, such as {quoted(BLOCK_KEY)}")
     if key in STANDARD:
@@ -21,12 +23,11 @@ def _validate_key(_type: object, key: object) -> None:
 
 
 BlockKey: TypeAlias = Annotated[
-    str,
+    str | None,
     Parameter(
         name="--block-key",
         metavar="KEY",
         validator=_validate_key,
-        show_default=True,
-        help="Frontmatter key of the contract's metadata block.",
+        help="Frontmatter key of the contract's metadata block. Default: `x-skillwire` or `x-personal-mcp`.",
     ),
 ]

@@ -9,13 +9,12 @@ from cyclopts import Parameter
 from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.projection import Plan, check_out_is_separate, differences, plan_projection, write
-from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.problem import Severity
 from skillwire.errors import SourceError
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import AsJson, FollowLinks
+from skillwire.terminal.options import FollowLinks, json_of
 from skillwire.terminal.output import print_json, print_line, print_problems, stderr_console
 
 
@@ -25,19 +24,25 @@ def project(
     *,
     out: Annotated[Path, Parameter(metavar="FOLDER", help="Folder to write the copies to.")],
     check: Annotated[
-        bool, Parameter(help="Write nothing; only report whether the copies in that folder are current.")
+        bool, Parameter(help="Write nothing. Only report whether the copies in `--out` are current.")
     ] = False,
-    json: AsJson = False,
-    block_key: BlockKey = BLOCK_KEY,
+    json: Annotated[
+        bool,
+        json_of(
+            "{skills: [{id, path, dropped}], written, removed} or {skills: [{id, path,"
+            " dropped}], missing, differs, left over}"
+        ),
+    ] = False,
+    block_key: BlockKey = None,
     follow_links: FollowLinks = False,
 ) -> int:
     """Write copies of skills that use only standard fields, for uploaders that reject all other fields.
 
-    The contract's metadata block is stored in the field `metadata` and can be restored from it. All other
-    files are copied unchanged. The same skills always produce the same files. Files that this command did not
-    write are never touched. If a skill violates the contract, nothing is written.
+    The contract's metadata block is moved to the standard field `metadata`, from which it can be restored.
+    All other files are copied unchanged. The same skills always produce the same files. Files that this
+    command did not write are never touched. If a skill violates the contract, nothing is written.
 
-    Exit code 1: a skill violates the contract; with `--check`, also if the copies are not current.
+    Exit code 1: a skill violates the contract. With `--check`, also 1 if the copies are not current.
 
     For example:
 

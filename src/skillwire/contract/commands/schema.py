@@ -1,12 +1,13 @@
 """`skillwire schema`: print the JSON Schema of skill frontmatter."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.rules.block import PATTERN as SEMVER
-from skillwire.contract.rules.skill import BLOCK_KEY
+from skillwire.contract.rules.skill import BLOCK_KEYS
 from skillwire.contract.rules.standard import RESERVED_WORDS
 from skillwire.core.conformance import MAX_COMPATIBILITY, MAX_DESCRIPTION
 from skillwire.core.names import MAX_NAME_LENGTH
@@ -56,21 +57,24 @@ _ICON: dict[str, Any] = {
 }
 
 
-def frontmatter_schema(key: str | None) -> dict[str, Any]:
-    """Return the schema of skill frontmatter; with a `key`, including the contract's metadata block."""
-    required = ["name", "description"]
-    properties = _standard(letter_first=key is not None) | _CLAUDE
-    if key is not None:
-        required.append(key)
-        properties[key] = _block()
-    return {
+def frontmatter_schema(keys: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the schema of skill frontmatter; with `keys`, the contract's block must be under one of them."""
+    schema: dict[str, Any] = {
         "$schema": _DRAFT,
         "title": "Frontmatter of a SKILL.md",
         "type": "object",
-        "required": required,
-        "properties": properties,
+        "required": ["name", "description"],
+        "properties": _standard(letter_first=bool(keys)) | _CLAUDE,
         "additionalProperties": True,
     }
+    if not keys:
+        return schema
+    schema["properties"] |= {key: _block() for key in keys}
+    if len(keys) == 1:
+        schema["required"].append(keys[0])
+    else:
+        schema["oneOf"] = [{"required": [key]} for key in keys]
+    return schema
 
 
 def _standard(*, letter_first: bool) -> dict[str, Any]:
@@ -113,7 +117,7 @@ def _standard(*, letter_first: bool) -> dict[str, Any]:
 
 def _block() -> dict[str, Any]:
     return {
-        "description": "What the catalogue says of the skill",
+        "description": "What the catalog says of the skill",
         "type": "object",
         "required": ["id", "version", "capabilities"],
         "properties": {
@@ -151,12 +155,12 @@ def schema(
     contract: Annotated[
         bool, Parameter(help="Require the metadata block of the repository contract.")
     ] = False,
-    block_key: BlockKey = BLOCK_KEY,
+    block_key: BlockKey = None,
 ) -> int:
     """Print the JSON Schema of skill frontmatter, for editors and other programs.
 
-    Some rules are only checked by `skillwire check`: for example, that files exist and that the name is the
-    name of the folder.
+    A schema cannot express every rule, for example that a file exists, or that a skill is named like its
+    folder. `skillwire check` checks such rules, too.
 
     For example:
 
@@ -165,5 +169,6 @@ def schema(
     skillwire schema --contract > skill.schema.json
     ```
     """
-    print_json(frontmatter_schema(block_key if contract else None))
+    keys = BLOCK_KEYS if block_key is None else (block_key,)
+    print_json(frontmatter_schema(keys if contract else ()))
     return 0

@@ -1,4 +1,4 @@
-"""Rules for the metadata block: id, version, tags, dependencies, icons and numbers."""
+"""Rules for the metadata block: its id, version, tags, dependencies, icons and numbers."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ from skillwire.core.record import Json
 from skillwire.frontmatter.positions import FieldPath
 from skillwire.safe_text import quoted
 
-# SemVer: numbers have no leading zeros, in a pre-release too. Build metadata may have them.
+# SemVer: numbers have no leading zeros, also in a pre-release. Build metadata may have leading zeros.
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _PRE = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD = r"[0-9A-Za-z-]+"
@@ -27,20 +27,20 @@ PATTERN = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE}(?:\.{_PRE})*)?(?:\+{_BUIL
 _VERSION = re.compile(PATTERN)
 _ALMOST = re.compile(r"[vV]?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?")
 _LOST_ZERO = re.compile(r"[0-9]+\.[1-9]")
-"""A number that may have been written with a trailing zero: YAML reads `1.10` as `1.1`."""
+"""Matches a number that may have been written with a trailing zero. YAML reads `1.10` as `1.1`."""
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def is_semver(text: str) -> bool:
-    """Whether `text` is a valid SemVer 2.0.0 version."""
+    """Return whether `text` is a valid SemVer 2.0.0 version."""
     return _VERSION.fullmatch(text) is not None
 
 
 def proposed_version(text: str) -> str:
-    """Return the version that `text` most likely means."""
+    """Return the version that `text` most likely means, or `1.0.0` if it does not begin with a number."""
     if (found := _ALMOST.match(text)) is None:
         return "1.0.0"
-    # Not through `int`, which refuses very long numbers.
+    # Do not convert to `int`, which refuses very long numbers.
     return ".".join((part or "0").lstrip("0") or "0" for part in found.groups())
 
 
@@ -50,17 +50,17 @@ def id_missing(subject: ContractSkill) -> Iterator[Problem]:
         message = "the id is empty" if value == "" else "the id is not text"
         message = "the block has no id" if value is None else message
         hint = f"write {quoted(f'id: {subject.namespace}')}, the name of the skill"
-        yield subject.problem(subject.way("id"), Rule.CONTRACT_ID_MISSING, message, hint)
+        yield subject.problem(subject.field_path("id"), Rule.CONTRACT_ID_MISSING, message, hint)
 
 
 def id_name(subject: ContractSkill) -> Iterator[Problem]:
-    # Another rule reports an invalid name, and an id must not copy it.
+    # Skip an invalid name: another rule reports it, and an id must not repeat it.
     others = {"the name": subject.name, "the folder": subject.facts.folder}
     for what, other in others.items():
         if subject.id and other is not None and is_skill_name(other) and subject.id != other:
             message = f"{quoted(subject.id)} is not the same as {what}, {quoted(other)}"
             hint = f"write {quoted(f'id: {other}')}, or change {what}"
-            yield subject.problem(subject.way("id"), Rule.CONTRACT_ID_NAME, message, hint)
+            yield subject.problem(subject.field_path("id"), Rule.CONTRACT_ID_NAME, message, hint)
             return
 
 
@@ -68,7 +68,7 @@ def version_missing(subject: ContractSkill) -> Iterator[Problem]:
     if subject.block.get("version") is None:
         hint = 'write `version: "1.0.0"`'
         yield subject.problem(
-            subject.way("version"), Rule.CONTRACT_VERSION_MISSING, "the block has no version", hint
+            subject.field_path("version"), Rule.CONTRACT_VERSION_MISSING, "the block has no version", hint
         )
 
 
@@ -83,7 +83,7 @@ def version_type(subject: ContractSkill) -> Iterator[Problem]:
             hint += f'; if you wrote `{value}0`, write `version: "{proposed_version(f"{value}0")}"`'
     else:
         message, hint = "the version is not text", 'write `version: "1.0.0"`'
-    yield subject.problem(subject.way("version"), Rule.CONTRACT_VERSION_TYPE, message, hint)
+    yield subject.problem(subject.field_path("version"), Rule.CONTRACT_VERSION_TYPE, message, hint)
 
 
 def version_format(subject: ContractSkill) -> Iterator[Problem]:
@@ -91,7 +91,7 @@ def version_format(subject: ContractSkill) -> Iterator[Problem]:
     if isinstance(value, str) and not is_semver(value):
         message = f"{quoted(value)} is not a version by SemVer 2.0" if value else "the version is empty"
         hint = f'write `version: "{proposed_version(value)}"`'
-        yield subject.problem(subject.way("version"), Rule.CONTRACT_VERSION_FORMAT, message, hint)
+        yield subject.problem(subject.field_path("version"), Rule.CONTRACT_VERSION_FORMAT, message, hint)
 
 
 def tags_type(subject: ContractSkill) -> Iterator[Problem]:
@@ -102,18 +102,18 @@ def tags_type(subject: ContractSkill) -> Iterator[Problem]:
 def tag_format(subject: ContractSkill) -> Iterator[Problem]:
     for at, tag in enumerate(_items(subject, "tags")):
         if tag == "":
-            way, message = subject.way("tags", at), "the tag is empty, and is not served"
-            yield subject.problem(way, Rule.CONTRACT_TAG_FORMAT, message, "remove it")
+            field_path, message = subject.field_path("tags", at), "the tag is empty, and is not served"
+            yield subject.problem(field_path, Rule.CONTRACT_TAG_FORMAT, message, "remove it")
         elif isinstance(tag, str) and not is_kebab(tag):
             message = f"{quoted(tag)} is not lowercase words with single hyphens between them"
             hint = f"write {quoted(kebab(tag) or 'my-tag')}"
-            yield subject.problem(subject.way("tags", at), Rule.CONTRACT_TAG_FORMAT, message, hint)
+            yield subject.problem(subject.field_path("tags", at), Rule.CONTRACT_TAG_FORMAT, message, hint)
 
 
 def tag_duplicate(subject: ContractSkill) -> Iterator[Problem]:
     for at, tag in repeated(_items(subject, "tags")):
         message, hint = f"the tag {quoted(tag)} is given twice", "remove one of the two"
-        yield subject.problem(subject.way("tags", at), Rule.CONTRACT_TAG_DUPLICATE, message, hint)
+        yield subject.problem(subject.field_path("tags", at), Rule.CONTRACT_TAG_DUPLICATE, message, hint)
 
 
 def dependencies_type(subject: ContractSkill) -> Iterator[Problem]:
@@ -125,21 +125,25 @@ def dependency_id(subject: ContractSkill) -> Iterator[Problem]:
     for at, other in enumerate(_items(subject, "depends_on")):
         if isinstance(other, str) and (message := id_fault(other, "dependency")):
             hint = f"write {quoted(proposed_id(other, 'skill'))}, or remove it" if other else "remove it"
-            yield subject.problem(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_ID, message, hint)
+            yield subject.problem(
+                subject.field_path("depends_on", at), Rule.CONTRACT_DEPENDENCY_ID, message, hint
+            )
 
 
 def dependency_self(subject: ContractSkill) -> Iterator[Problem]:
     for at, other in enumerate(_items(subject, "depends_on")):
         if isinstance(other, str) and other == subject.id:
             message, hint = "the skill depends on itself", "remove it from the list"
-            yield subject.problem(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_SELF, message, hint)
+            yield subject.problem(
+                subject.field_path("depends_on", at), Rule.CONTRACT_DEPENDENCY_SELF, message, hint
+            )
 
 
 def dependency_duplicate(subject: ContractSkill) -> Iterator[Problem]:
     for at, other in repeated(_items(subject, "depends_on")):
         message, hint = f"the dependency {quoted(other)} is given twice", "remove one of the two"
         yield subject.problem(
-            subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_DUPLICATE, message, hint
+            subject.field_path("depends_on", at), Rule.CONTRACT_DEPENDENCY_DUPLICATE, message, hint
         )
 
 
@@ -149,11 +153,13 @@ def icons(subject: ContractSkill) -> Iterator[Problem]:
         return
     hint = "write a list as in MCP: `icons: [{src: https://…, mimeType: image/png}]`"
     if not isinstance(value, list):
-        yield subject.problem(subject.way("icons"), Rule.CONTRACT_ICONS, "the icons are not a list", hint)
+        yield subject.problem(
+            subject.field_path("icons"), Rule.CONTRACT_ICONS, "the icons are not a list", hint
+        )
         return
     for at, icon in enumerate(value):
         if fault := _icon_fault(icon):
-            yield subject.problem(subject.way("icons", at), Rule.CONTRACT_ICONS, fault, hint)
+            yield subject.problem(subject.field_path("icons", at), Rule.CONTRACT_ICONS, fault, hint)
 
 
 CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
@@ -174,7 +180,7 @@ CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def repeated(items: Iterable[Json]) -> Iterator[tuple[int, str]]:
-    """Yield the index and value of each string that occurs earlier in the list."""
+    """Yield the index and value of each string that repeats an earlier one in the list."""
     seen: set[str] = set()
     for at, item in enumerate(items):
         if isinstance(item, str):
@@ -189,12 +195,13 @@ def _items(subject: ContractSkill, name: str) -> list[Json]:
 
 
 def _list_of_text(subject: ContractSkill, name: str, what: str, rule: Rule, hint: str) -> Iterator[Problem]:
+    """Yield a problem unless the field is missing or a list of strings."""
     value = subject.block.get(name, [])
     if not isinstance(value, list):
-        yield subject.problem(subject.way(name), rule, f"the {what} are not a list", hint)
+        yield subject.problem(subject.field_path(name), rule, f"the {what} are not a list", hint)
         return
     for at in not_text(value):
-        yield subject.problem(subject.way(name, at), rule, "the value is not text", hint)
+        yield subject.problem(subject.field_path(name, at), rule, "the value is not text", hint)
 
 
 def _icon_fault(icon: Json) -> str | None:
@@ -218,21 +225,21 @@ def _icon_fault(icon: Json) -> str | None:
 
 def number_size(subject: ContractSkill) -> Iterator[Problem]:
     for name, value in subject.block.items():
-        for way in _too_large(value, subject.way(name)) if name != "version" else ():
+        for field_path in _too_large(value, subject.field_path(name)) if name != "version" else ():
             message = "the number has more than 64 bits, and would lose its last digits"
-            yield subject.problem(way, Rule.CONTRACT_NUMBER_SIZE, message, "put it in quotes, as text")
+            yield subject.problem(field_path, Rule.CONTRACT_NUMBER_SIZE, message, "put it in quotes, as text")
 
 
 NUMBER_CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (number_size,)
 
 
-def _too_large(value: Json, way: FieldPath) -> Iterator[FieldPath]:
+def _too_large(value: Json, field_path: FieldPath) -> Iterator[FieldPath]:
     """Yield the path of each number that does not fit into 64 bits."""
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _too_large(item, (*way, name))
+            yield from _too_large(item, (*field_path, name))
     elif isinstance(value, list):
         for at, item in enumerate(value):
-            yield from _too_large(item, (*way, at))
+            yield from _too_large(item, (*field_path, at))
     elif isinstance(value, (int, float)) and not _SMALLEST <= value <= _LARGEST:
-        yield way
+        yield field_path

@@ -6,11 +6,16 @@ from skillwire.contract.rules.block import CHECKS as BLOCK_CHECKS
 from skillwire.contract.rules.block import NUMBER_CHECKS
 from skillwire.contract.rules.references import CAPABILITY_CHECKS
 from skillwire.contract.rules.references import CHECKS as REFERENCE_CHECKS
-from skillwire.contract.rules.skill import ContractSkill, SkillFacts
+from skillwire.contract.rules.skill import (
+    BLOCK_KEYS,
+    ContractSkill,
+    SkillFacts,
+    looks_like_a_block,
+    projected_key,
+)
 from skillwire.contract.rules.standard import CHECKS as STANDARD_CHECKS
 from skillwire.contract.rules.standard import standard_problems
 from skillwire.core.problem import Problem, Rule
-from skillwire.core.record import Json
 from skillwire.safe_text import quoted
 
 _FOR_EVERY_SKILL: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = STANDARD_CHECKS
@@ -36,6 +41,10 @@ def check_skill(facts: SkillFacts, key: str) -> Iterator[Problem]:
 def _block_problems(subject: ContractSkill) -> Iterator[Problem]:
     fields, key = subject.facts.frontmatter, subject.key
     value = fields.get(key)
+    if len(both := [each for each in BLOCK_KEYS if each in fields]) > 1:
+        message = f"the skill has two blocks, {' and '.join(map(quoted, both))}"
+        hint = f"move everything into {quoted(key)}, and remove the other"
+        yield subject.problem((both[-1],), Rule.CONTRACT_BLOCK_TWICE, message, hint)
     if isinstance(value, dict):
         return
     if value is not None:
@@ -44,24 +53,19 @@ def _block_problems(subject: ContractSkill) -> Iterator[Problem]:
         )
         yield subject.problem((key,), Rule.CONTRACT_BLOCK_TYPE, "the block is not a mapping", hint)
         return
-    metadata = fields.get("metadata")
-    if isinstance(metadata, dict) and f"{key}.id" in metadata:
+    if projected_key(fields, key) is not None:
         message = "the skill has no such block: it is a projection"
         yield subject.problem(
             (key,), Rule.CONTRACT_BLOCK_MISSING, message, "check the skill that it was projected from"
         )
         return
-    other = next((name for name, each in fields.items() if _looks_like_a_block(each)), None)
+    other = next((name for name, each in fields.items() if looks_like_a_block(each)), None)
     if other is not None:
         message = f"the skill has no such block, but one under {quoted(other)}"
         hint = f"rename it to {quoted(key)}, or name it with `--block-key {other}`"
         yield subject.problem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
         return
     example = f'{key}: {{id: {subject.namespace}, version: "1.0.0", capabilities: […]}}'
-    message = "the skill has no such block, so it is not in the catalogue"
-    hint = f"add {quoted(example)}; `skillwire new --contract` writes a complete one"
+    message = "the skill has no such block, so it is not in the catalog"
+    hint = f"add {quoted(example)}, or let `--fix --adopt` write it"
     yield subject.problem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
-
-
-def _looks_like_a_block(value: Json) -> bool:
-    return isinstance(value, dict) and {"id", "version", "capabilities"} <= value.keys()

@@ -1,4 +1,4 @@
-"""Rules for references and capabilities: declared files and URIs against those that are served."""
+"""Rules for references and capabilities: compare the declared files and URIs with the served ones."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -31,13 +31,15 @@ def references_type(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.block.get("references", {})
     if not isinstance(value, dict):
         message = "the references are not a mapping of ids to files"
-        yield subject.problem(subject.way("references"), Rule.CONTRACT_REFERENCES_TYPE, message, _EXAMPLE)
+        yield subject.problem(
+            subject.field_path("references"), Rule.CONTRACT_REFERENCES_TYPE, message, _EXAMPLE
+        )
         return
     for ref_id, reference in value.items():
         if not isinstance(reference, dict):
-            way = subject.way("references", ref_id)
+            field_path = subject.field_path("references", ref_id)
             yield subject.problem(
-                way, Rule.CONTRACT_REFERENCES_TYPE, "the reference is not a mapping", _EXAMPLE
+                field_path, Rule.CONTRACT_REFERENCES_TYPE, "the reference is not a mapping", _EXAMPLE
             )
 
 
@@ -46,12 +48,14 @@ def reference_id(subject: ContractSkill) -> Iterator[Problem]:
         if message := id_fault(ref_id, "id of the reference"):
             hint = f"write {quoted(proposed_id(ref_id, 'reference'))}"
             yield subject.problem(
-                subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint
+                subject.field_path("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint
             )
     for ref_id in _repeated_ids(subject):
-        message = f"the id {quoted(ref_id)} is given twice, with different white space around it"
+        message = f"the id {quoted(ref_id)} is given twice, with different whitespace around it"
         hint = "remove one of the two, or give it another id"
-        yield subject.problem(subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint)
+        yield subject.problem(
+            subject.field_path("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint
+        )
 
 
 def reference_path(subject: ContractSkill) -> Iterator[Problem]:
@@ -60,7 +64,7 @@ def reference_path(subject: ContractSkill) -> Iterator[Problem]:
             file = f"{FOLDER}{kebab(ref_id) or 'guide'}{SUFFIX}"
             hint = f"write {quoted(f'path: {file}')}"
             yield subject.problem(
-                subject.way("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_PATH, fault, hint
+                subject.field_path("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_PATH, fault, hint
             )
 
 
@@ -73,7 +77,10 @@ def reference_missing(subject: ContractSkill) -> Iterator[Problem]:
             # A symbolic link that leaves the folder is not served, so it is not a file of the skill.
             hint = "create the file, or fix the path; a link that leads out of the folder does not count"
             yield subject.problem(
-                subject.way("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_MISSING, message, hint
+                subject.field_path("references", ref_id, "path"),
+                Rule.CONTRACT_REFERENCE_MISSING,
+                message,
+                hint,
             )
 
 
@@ -85,7 +92,10 @@ def reference_shared(subject: ContractSkill) -> Iterator[Problem]:
             message = f"{quoted(path)} is also the file of {quoted(other)}"
             hint = f"remove one of the two, and keep its id as an alias: {quoted(f'aliases: [{ref_id}]')}"
             yield subject.problem(
-                subject.way("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_SHARED, message, hint
+                subject.field_path("references", ref_id, "path"),
+                Rule.CONTRACT_REFERENCE_SHARED,
+                message,
+                hint,
             )
 
 
@@ -96,8 +106,10 @@ def reference_field(subject: ContractSkill) -> Iterator[Problem]:
             # A title may be null, meaning that there is none. A MIME type may not.
             if not isinstance(value, str) and not (value is None and name == "title"):
                 hint = f"write text after `{name}:`, or remove the field"
-                way = subject.way("references", ref_id, name)
-                yield subject.problem(way, Rule.CONTRACT_REFERENCE_FIELD, "the value is not text", hint)
+                field_path = subject.field_path("references", ref_id, name)
+                yield subject.problem(
+                    field_path, Rule.CONTRACT_REFERENCE_FIELD, "the value is not text", hint
+                )
 
 
 def reference_empty(subject: ContractSkill) -> Iterator[Problem]:
@@ -106,37 +118,42 @@ def reference_empty(subject: ContractSkill) -> Iterator[Problem]:
             if reference.get(name) == "":
                 hint = f"write text after `{name}:`, or remove the field"
                 message = "the value is empty, so it counts as left out"
-                way = subject.way("references", ref_id, name)
-                yield subject.problem(way, Rule.CONTRACT_REFERENCE_EMPTY, message, hint)
+                field_path = subject.field_path("references", ref_id, name)
+                yield subject.problem(field_path, Rule.CONTRACT_REFERENCE_EMPTY, message, hint)
 
 
 def reference_alias(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, reference in _mappings(subject):
         value = reference.get("aliases")
-        way = subject.way("references", ref_id, "aliases")
+        field_path = subject.field_path("references", ref_id, "aliases")
         if value is not None and not isinstance(value, list):
             message = "the aliases are not a list of text"
-            yield subject.problem(way, Rule.CONTRACT_REFERENCE_ALIAS, message, "write `aliases: [old-id]`")
+            yield subject.problem(
+                field_path, Rule.CONTRACT_REFERENCE_ALIAS, message, "write `aliases: [old-id]`"
+            )
             continue
         for at in not_text(value or ()):
             message, hint = "the value is not text", "write `aliases: [old-id]`"
-            yield subject.problem((*way, at), Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
+            yield subject.problem((*field_path, at), Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
     taken = {ref_id: "the id of a reference" for ref_id, _ in subject.references()}
     for ref_id, at, alias in subject.aliases():
-        way = subject.way("references", ref_id, "aliases", at)
+        field_path = subject.field_path("references", ref_id, "aliases", at)
         if message := id_fault(alias, "alias"):
             hint = f"write {quoted(proposed_id(alias, 'old'))}, or remove it" if alias else "remove it"
-            yield subject.problem(way, Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
+            yield subject.problem(field_path, Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
         elif alias in taken:
             message = f"{quoted(alias)} is also {taken[alias]}"
             yield subject.problem(
-                way, Rule.CONTRACT_REFERENCE_ALIAS, message, "give each alias once in the whole skill"
+                field_path, Rule.CONTRACT_REFERENCE_ALIAS, message, "give each alias once in the whole skill"
             )
         taken.setdefault(alias, "another alias")
 
 
 def is_served(subject: ContractSkill, reference: Mapping[str, Json]) -> bool:
-    """Whether the path of a reference is valid and its file exists. Unknown files count as existing."""
+    """Return whether a reference has a valid path and its file exists.
+
+    If the files are unknown, they count as existing.
+    """
     path, files = reference.get("path"), subject.facts.files
     return _path_fault(path) is None and (files is None or path in files)
 
@@ -154,7 +171,7 @@ CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def _mappings(subject: ContractSkill) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Yield the references that are mappings. Another rule reports the others."""
+    """Yield the references that are mappings. Another rule reports references that are not."""
     written = subject.block.get("references")
     for ref_id, reference in subject.references():
         if isinstance(written, dict) and isinstance(written[ref_id], dict):
@@ -162,7 +179,7 @@ def _mappings(subject: ContractSkill) -> Iterator[tuple[str, Mapping[str, Json]]
 
 
 def _repeated_ids(subject: ContractSkill) -> Iterator[str]:
-    """Yield each id that occurs again once white space around ids is stripped."""
+    """Yield each id that occurs again after whitespace around ids is stripped."""
     block = subject.facts.frontmatter.get(subject.key)
     written = block.get("references") if isinstance(block, dict) else None
     seen: set[str] = set()
@@ -174,16 +191,16 @@ def _repeated_ids(subject: ContractSkill) -> Iterator[str]:
 
 
 def _path_fault(path: Json) -> str | None:
-    """Return what is wrong with the path of a reference, or None."""
+    """Return why the path of a reference is invalid, or None if it is valid."""
     if not isinstance(path, str):
         return "the reference has no path" if path is None else "the path is not text"
     if not path:
         return "the path is empty"
-    fault = _place_fault(path)
+    fault = place_fault(path)
     return f"{quoted(path)} {fault}" if fault else None
 
 
-def _place_fault(path: str) -> str | None:
+def place_fault(path: str) -> str | None:
     """Return why a reference cannot be at this path, or None if it can."""
     if "\0" in path or "\\" in path:
         return "contains a NUL or a backslash"
@@ -203,7 +220,9 @@ def capabilities_missing(subject: ContractSkill) -> Iterator[Problem]:
         addresses = ", ".join(expected_uris(subject))
         hint = f"write {quoted(f'capabilities: [{addresses}]')}, or let `--fix` write it"
         message = "the block does not declare the published URIs"
-        yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_MISSING, message, hint)
+        yield subject.problem(
+            subject.field_path("capabilities"), Rule.CONTRACT_CAPABILITIES_MISSING, message, hint
+        )
 
 
 def capabilities_type(subject: ContractSkill) -> Iterator[Problem]:
@@ -213,13 +232,15 @@ def capabilities_type(subject: ContractSkill) -> Iterator[Problem]:
     hint = f"write {quoted(f'capabilities: [{document_uri(subject.namespace)}]')}"
     if not isinstance(value, list):
         message = "the capabilities are not a list of URIs"
-        yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint)
+        yield subject.problem(
+            subject.field_path("capabilities"), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint
+        )
         return
     for at, uri in enumerate(value):
         if not isinstance(uri, str) or not uri:
             message = "the value is empty" if uri == "" else "the value is not text"
             yield subject.problem(
-                subject.way("capabilities", at), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint
+                subject.field_path("capabilities", at), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint
             )
 
 
@@ -228,7 +249,9 @@ def capability_document(subject: ContractSkill) -> Iterator[Problem]:
     if isinstance(value, list) and document not in value:
         message = "the URI of the document is not listed in the capabilities"
         hint = f"add {quoted(document)}"
-        yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITY_DOCUMENT, message, hint)
+        yield subject.problem(
+            subject.field_path("capabilities"), Rule.CONTRACT_CAPABILITY_DOCUMENT, message, hint
+        )
 
 
 def capability_foreign(subject: ContractSkill) -> Iterator[Problem]:
@@ -238,7 +261,7 @@ def capability_foreign(subject: ContractSkill) -> Iterator[Problem]:
             message = f"{quoted(uri)} is not a URI of this skill"
             hint = f"begin it with {quoted(root)}, or remove it"
             yield subject.problem(
-                subject.way("capabilities", at), Rule.CONTRACT_CAPABILITY_FOREIGN, message, hint
+                subject.field_path("capabilities", at), Rule.CONTRACT_CAPABILITY_FOREIGN, message, hint
             )
 
 
@@ -249,7 +272,7 @@ def capability_unserved(subject: ContractSkill) -> Iterator[Problem]:
             message = f"nothing is served at {quoted(uri)}"
             hint = "remove it, or add the reference that it names to `references`"
             yield subject.problem(
-                subject.way("capabilities", at), Rule.CONTRACT_CAPABILITY_UNSERVED, message, hint
+                subject.field_path("capabilities", at), Rule.CONTRACT_CAPABILITY_UNSERVED, message, hint
             )
 
 
@@ -262,7 +285,7 @@ def capability_undeclared(subject: ContractSkill) -> Iterator[Problem]:
             message = f"the reference {quoted(ref_id)} is served, but not listed in the capabilities"
             hint = f"add {quoted(uri)}"
             yield subject.problem(
-                subject.way("capabilities"), Rule.CONTRACT_CAPABILITY_UNDECLARED, message, hint
+                subject.field_path("capabilities"), Rule.CONTRACT_CAPABILITY_UNDECLARED, message, hint
             )
 
 
@@ -284,6 +307,7 @@ def served_uris(subject: ContractSkill) -> Iterator[str]:
 
 
 def _declared(subject: ContractSkill) -> Iterator[tuple[int, str]]:
+    """Yield the index and URI of each declared capability."""
     value = subject.block.get("capabilities")
     for at, uri in enumerate(value if isinstance(value, list) else ()):
         if isinstance(uri, str) and uri:

@@ -1,4 +1,4 @@
-"""A skill as the contract's rules see it, the severity of each rule, and the URIs it is published at."""
+"""The input of the contract's rules, the severity of each rule, and the URIs of a published skill."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,8 +11,10 @@ from skillwire.core.record import Json
 from skillwire.frontmatter.positions import FieldPath, format_field_path
 from skillwire.safe_text import quoted
 
-BLOCK_KEY = "x-personal-mcp"
-"""Default frontmatter key of the metadata block."""
+BLOCK_KEYS = ("x-skillwire", "x-personal-mcp")
+"""Frontmatter keys of the metadata block. Both are recognized, but not in one file."""
+BLOCK_KEY = BLOCK_KEYS[0]
+"""The key that is written, unless the repository uses the other one."""
 
 STANDARD = ("name", "description", "license", "compatibility", "allowed-tools", "metadata")
 """Fields of the Agent Skills standard. None of them can be the block key."""
@@ -21,6 +23,7 @@ _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
 SEVERITIES: Mapping[Rule, Severity] = {
     Rule.CONTRACT_BLOCK_MISSING: _ERROR,
     Rule.CONTRACT_BLOCK_TYPE: _ERROR,
+    Rule.CONTRACT_BLOCK_TWICE: _ERROR,
     Rule.CONTRACT_NAME_LETTER: _ERROR,
     Rule.CONTRACT_NAME_RESERVED: _ERROR,
     Rule.CONTRACT_DESCRIPTION_TAGS: _ERROR,
@@ -61,10 +64,6 @@ SEVERITIES: Mapping[Rule, Severity] = {
     Rule.CONTRACT_REFERENCE_ALIAS: _ERROR,
     Rule.CONTRACT_ICONS: _ERROR,
     Rule.CONTRACT_NUMBER_SIZE: _ERROR,
-    Rule.CONTRACT_LINK_MISSING: _WARNING,
-    Rule.CONTRACT_FILE_UNREFERENCED: _WARNING,
-    Rule.CONTRACT_BODY_LENGTH: _WARNING,
-    Rule.CONTRACT_SCRIPT_MODE: _WARNING,
     Rule.CONTRACT_PROJECTION_DROPPED: _WARNING,
 }
 
@@ -73,7 +72,7 @@ _ID_RULE = "lowercase words with single hyphens between them, beginning with a l
 
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
-# White space as Unicode defines it. A plain `str.strip()` would also remove control characters.
+# Whitespace as defined by Unicode. A plain `str.strip()` would also remove control characters.
 _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -85,25 +84,53 @@ REFERENCE_TEMPLATE = f"{SKILLS}{{id}}/references/{{ref_id}}"
 CARD_TEMPLATE = f"{CATALOG}skills/{{id}}"
 
 
+def key_of(frontmatter: Mapping[str, Json], key: str | None, default: str = BLOCK_KEY) -> str:
+    """Return the key of the block: `key`, else the key in the frontmatter or projection, else `default`."""
+    if key is not None:
+        return key
+    written = next((each for each in BLOCK_KEYS if each in frontmatter), None)
+    return written or projected_key(frontmatter, None) or default
+
+
+def projected_key(frontmatter: Mapping[str, Json], key: str | None) -> str | None:
+    """Return the key of the block that a projection moved into `metadata`, or None if there is none."""
+    metadata = frontmatter.get("metadata")
+    known = BLOCK_KEYS if key is None else (key,)
+    return next((each for each in known if isinstance(metadata, dict) and f"{each}.id" in metadata), None)
+
+
+def looks_like_a_block(value: Json) -> bool:
+    """Return whether a field of a frontmatter seems to be a metadata block under another key."""
+    return isinstance(value, dict) and {"id", "version", "capabilities"} <= value.keys()
+
+
+def used_key(frontmatters: Iterable[Mapping[str, Json]]) -> str:
+    """Return the key for new blocks: the one that a repository with these frontmatters uses."""
+    used = {each for fields in frontmatters for each in BLOCK_KEYS if each in fields}
+    return next((each for each in BLOCK_KEYS if each in used), BLOCK_KEY)
+
+
 @dataclass(frozen=True, slots=True)
 class SkillFacts:
-    """What the contract rules need to know about a skill, except its body."""
+    """The facts about a skill that the contract's rules need, except its body."""
 
     path: str
-    """Path of its `SKILL.md`, relative to the checked folder."""
+    """The path of the skill's `SKILL.md`, relative to the checked folder."""
     folder: str | None
-    """Name of its folder, or None if there is no folder to compare with."""
+    """The name of the skill's folder, or None if there is no folder with which to compare."""
     frontmatter: Mapping[str, Json]
     files: frozenset[str] | None = None
-    """Paths of all its files, or None if they are unknown."""
+    """The paths of all files of the skill, or None if they are unknown."""
     problems: tuple[Problem, ...] = ()
     """Problems found by the rules of the Agent Skills standard."""
     uri: str = ""
-    """URI of its `SKILL.md`, or `""` if it is not served."""
+    """The URI of the skill's `SKILL.md`, or `""` if it is not served."""
 
-    def problem(self, way: FieldPath, rule: Rule, message: str, hint: str) -> Problem:
-        """Return a problem at `way`, with the severity of its rule."""
-        return Problem(self.path, rule, SEVERITIES[rule], message, hint=hint, field=format_field_path(way))
+    def problem(self, field_path: FieldPath, rule: Rule, message: str, hint: str) -> Problem:
+        """Return a problem at `field_path`, with the severity of its rule."""
+        return Problem(
+            self.path, rule, SEVERITIES[rule], message, hint=hint, field=format_field_path(field_path)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +140,11 @@ class ContractSkill:
     facts: SkillFacts
     key: str
     block: Mapping[str, Json]
-    """The block, with white space around strings removed. `facts.frontmatter` has the original."""
+    """The block without whitespace around strings. `facts.frontmatter` has the original block."""
 
     @classmethod
     def of(cls, facts: SkillFacts, key: str) -> "ContractSkill":
-        """Return a skill with its block. A missing or malformed block is empty."""
+        """Return the skill with its metadata block. A missing or malformed block counts as empty."""
         written = stripped(facts.frontmatter.get(key))
         block = written if isinstance(written, dict) else {}
         if isinstance(references := block.get("references"), dict):
@@ -134,19 +161,22 @@ class ContractSkill:
 
     @property
     def namespace(self) -> str:
-        """The id used in the skill's URIs. Without an id, its name or folder."""
+        """The id in the skill's URIs. If the skill has no id, its name or folder."""
         guesses = (each for each in (self.name, self.facts.folder) if each and is_skill_name(each))
         return self.id or next(guesses, "my-skill")
 
-    def way(self, *parts: str | int) -> FieldPath:
+    def field_path(self, *parts: str | int) -> FieldPath:
         """Return the path of a field in the block."""
         return (self.key, *parts)
 
-    def problem(self, way: FieldPath, rule: Rule, message: str, hint: str) -> Problem:
-        return self.facts.problem(way, rule, message, hint)
+    def problem(self, field_path: FieldPath, rule: Rule, message: str, hint: str) -> Problem:
+        return self.facts.problem(field_path, rule, message, hint)
 
     def references(self) -> Iterator[tuple[str, Mapping[str, Json]]]:
-        """Yield each reference id and its fields, with a normalized `path`. Malformed ones have no fields."""
+        """Yield each reference id and its fields, with a normalized `path`.
+
+        Malformed references have no fields.
+        """
         references = self.block.get("references")
         for ref_id, value in references.items() if isinstance(references, dict) else ():
             reference = value if isinstance(value, dict) else {}
@@ -163,12 +193,12 @@ class ContractSkill:
 
 
 def is_kebab(text: str) -> bool:
-    """Whether `text` is lowercase words and numbers with single hyphens between them."""
+    """Return whether `text` consists of lowercase words and numbers with single hyphens between them."""
     return _KEBAB.fullmatch(text) is not None
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` can be the id of a skill or a reference."""
+    """Return whether `text` can be the id of a skill or a reference."""
     return _ID.fullmatch(text) is not None
 
 
@@ -184,7 +214,7 @@ def proposed_id(text: str, example: str) -> str:
 
 
 def stripped(value: Json) -> Json:
-    """Return a copy with white space stripped from every string in it. Keys are unchanged."""
+    """Return a copy with whitespace stripped from every string in it. Keys are unchanged."""
     match value:
         case str():
             return value.strip(_WHITE_SPACE)
@@ -197,7 +227,7 @@ def stripped(value: Json) -> Json:
 
 
 def stripped_keys(mapping: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a copy with white space stripped from the keys."""
+    """Return a copy with whitespace stripped from the keys."""
     return {key.strip(_WHITE_SPACE): value for key, value in mapping.items()}
 
 
@@ -211,7 +241,7 @@ def text_or_none(value: Json) -> str | None:
 
 
 def texts(value: Json) -> list[str]:
-    """Return the strings in a list. Anything but a list has none."""
+    """Return the strings in a list. For any other value, return an empty list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
@@ -241,7 +271,7 @@ def reference_uri(skill_id: str, ref_id: str) -> str:
 
 
 def card_uri(skill_id: str) -> str:
-    """Return the URI of the catalogue card of a skill."""
+    """Return the URI of the catalog card of a skill."""
     return f"{CATALOG}skills/{skill_id}"
 
 

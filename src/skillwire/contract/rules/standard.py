@@ -29,7 +29,7 @@ def block_for_metadata_file(text: str, subject: ContractSkill) -> str:
         "capabilities": list(expected_uris(subject)),
         **{name: known[name] for name in _TAKEN_OVER if name in known},
     }
-    block["version"] = str(block["version"])  # the contract requires text, and the file may have a number
+    block["version"] = str(block["version"])  # the contract requires text, but the file may contain a number
     inner = ", ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in block.items())
     return f"{subject.key}: {{{inner}}}"
 
@@ -44,7 +44,7 @@ def _values(text: str) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A type that the value of a field must have."""
+    """A type that a field's value must have."""
 
     label: str
     fits: Callable[[Json], bool]
@@ -81,7 +81,7 @@ CLAUDE_FIELDS: Mapping[str, _Kind] = {
 
 
 def standard_problems(facts: SkillFacts) -> Iterator[Problem]:
-    """Yield the problems found by the standard's rules, with the severity that the contract assigns."""
+    """Yield the problems found by the standard's rules, with the severities that the contract assigns."""
     for problem in facts.problems:
         judge = _SEVERITY_RULES.get(problem.rule)
         severity = problem.severity if judge is None else judge(facts.frontmatter)
@@ -90,7 +90,7 @@ def standard_problems(facts: SkillFacts) -> Iterator[Problem]:
 
 
 def _description(fields: Mapping[str, Json]) -> Severity:
-    # The limit counts characters after `strip`, so excess white space is only a warning.
+    # The limit counts characters after `strip`, so excess whitespace is only a warning.
     too_long = len((text_or_none(fields.get("description")) or "").strip()) > MAX_DESCRIPTION
     return Severity.ERROR if too_long else Severity.WARNING
 
@@ -202,7 +202,10 @@ def metadata_file(subject: ContractSkill) -> Iterator[Problem]:
 
 def metadata_hint(block: str) -> str:
     """Return the hint for a `metadata.yaml` that should be replaced by `block`."""
-    return f"move its content into the frontmatter, as {quoted(block, None)}, and remove the file"
+    return (
+        f"move its content into the frontmatter, as {quoted(block, None)}, and remove the file, "
+        "or let `--fix --adopt` do that"
+    )
 
 
 CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (

@@ -1,1 +1,1 @@
-"""Approval of skills: what the user is asked, the answers of a session, and stored approvals."""
+"""Approval of skills: the questions to the user, the answers in a session, and stored approvals."""

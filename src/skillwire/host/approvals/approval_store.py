@@ -9,34 +9,45 @@ from anyio.to_thread import run_sync
 from skillwire.core.record import SkillRecord, Trust, Withheld
 from skillwire.errors import StateError
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.host.store.approvals import Approval, ApprovalStatus, content_key
+from skillwire.host.store.approvals import Approval, ApprovalStatus
 from skillwire.host.store.state import State
-from skillwire.protocol.remote import FileClaim, SkillClaim
+from skillwire.protocol.claims import FileClaim, SkillClaim
 
 _WHY = {
     ApprovalStatus.UNKNOWN: "it is not approved",
     ApprovalStatus.CHANGED: "it has changed since it was approved",
     ApprovalStatus.REVOKED: "its approval was revoked",
 }
-_LIVE = "its content is generated on each read, so no approval can be bound to it"
 
 
-def decided(record: SkillRecord, approval_status: ApprovalStatus, hint: str, *, live: bool) -> SkillRecord:
+def why_unbound(skill: SkillClaim) -> str:
+    """Return why no approval can be bound to a skill (H17); empty if one can."""
+    if skill.lasting:
+        return ""
+    if skill.archives:
+        return "its archive has no digest, so no approval can be bound to it"
+    if skill.deliveries:
+        return "its server lists no digests of its files, so no approval can be bound to it"
+    return "its content is generated on each read, so no approval can be bound to it"
+
+
+def decided(
+    record: SkillRecord, approval_status: ApprovalStatus, hint: str, *, unbound: str = ""
+) -> SkillRecord:
     """Return a record with the trust that follows from its approval status.
 
-    `hint` says how to approve the skill. With `live`, its content is generated on each read, and the reason
-    says that no approval can be bound to it (H17).
+    `hint` tells how to approve the skill. `unbound` is the reason why no approval can be bound to it (H17).
     """
     if approval_status is ApprovalStatus.APPROVED:
         return replace(record, trust=Trust.APPROVED, withheld=None)
-    reason = _LIVE if live else _WHY[approval_status]
+    reason = unbound or _WHY[approval_status]
     return replace(record, trust=Trust.WITHHELD, withheld=Withheld(reason, hint))
 
 
 class ApprovalStore:
-    """The state of a host, if it has one. Calls run in threads, because disks may be slow.
+    """Reads and writes the state of a host. Calls run in threads, because disks may be slow.
 
-    Nothing is stored without a state, for the user's own skills, or for labels that are not bound.
+    Nothing is stored if the host has no state, for the user's own skills, or under labels that are not bound.
     """
 
     def __init__(self, state: State | None) -> None:
@@ -44,9 +55,10 @@ class ApprovalStore:
         self._labels: set[str] = set()
 
     async def bind(self, label: str, identity: str) -> bool:
-        """Bind a label to a server: everything stored under the label belongs to that server (H28).
+        """Bind a label to a server (H28). Return whether it was bound to another server before.
 
-        Return whether the label was bound to another server. Everything stored for that one is then removed.
+        If it was, the approvals, grants and cached files under the label are removed. Its login is also
+        removed, unless only the query of the URL differs. Without a state, does nothing and returns False.
         """
         if self._state is None:
             return False
@@ -54,37 +66,54 @@ class ApprovalStore:
         return await run_sync(self._state.bind, label, identity)
 
     def can_store(self, skill: HostedSkill) -> bool:
-        """Whether an approval of this skill can be stored (H17)."""
-        return self._state_for(skill) is not None and content_key(skill) is not None
+        """Return whether an approval of this skill can be stored (H17)."""
+        return self._state_for(skill) is not None and skill.claimed.lasting
 
     async def approval_status(self, skill: HostedSkill) -> ApprovalStatus:
-        """Return the approval status of a skill. An approval of other files ends with this call (H17)."""
+        """Return the approval status of a skill.
+
+        If the stored approval is for different files, this call ends it (H17).
+        """
         if (state := self._state_for(skill)) is None:
             return ApprovalStatus.UNKNOWN
         return await run_sync(state.approvals.approval_status, skill.label, skill.claimed)
 
     async def statuses(self, skills: Iterable[HostedSkill]) -> dict[tuple[str, str], ApprovalStatus]:
-        """Return the approval status of those of the skills that were ever approved, by identity."""
+        """Return the approval status of each of these skills that was ever approved, by identity."""
         known: set[tuple[str, str]] = set()
         if self._state is not None:
             known = {(each.label, each.uri) for each in await run_sync(self._state.approvals.all)}
         return {each.identity: await self.approval_status(each) for each in skills if each.identity in known}
 
     async def decisions(self, label: str) -> frozenset[Approval]:
-        """Return all stored decisions about the skills of a server. Raises `StateError`."""
+        """Return all stored decisions about a server's skills. Raises `StateError`."""
         if self._state is None:
             return frozenset()
         every = await run_sync(self._state.approvals.all)
         return frozenset(each for each in every if each.label == label)
 
     async def approved(self, skill: HostedSkill) -> SkillClaim | None:
-        """Return the version that was approved last, if any."""
+        """Return the version of the skill that was approved last, or None if none was."""
         if (state := self._state_for(skill)) is None:
             return None
         return await run_sync(state.approvals.approved, skill.label, skill.uri)
 
+    async def has_approval(self, skill: HostedSkill) -> bool:
+        """Return whether a version of the skill is approved, which may have other files than this version."""
+        if (state := self._state_for(skill)) is None:
+            return False
+        return await run_sync(state.approvals.has_approval, skill.label, skill.uri)
+
+    async def unpacked(self, label: str) -> dict[str, SkillClaim]:
+        """Return the last approved versions of a server's skills whose files came from archives, by URI."""
+        if self._state is None or label not in self._labels:
+            return {}
+        with suppress(StateError):  # the archives are fetched when they are needed
+            return await run_sync(self._state.approvals.unpacked, label)
+        return {}
+
     async def approve(self, skill: HostedSkill) -> None:
-        """Store an approval of exactly these files. Raises `StateError`."""
+        """Store an approval of exactly the files of this version. Raises `StateError`."""
         if (state := self._state_for(skill)) is not None:
             await run_sync(state.approvals.approve, skill.label, skill.claimed)
 
@@ -104,12 +133,13 @@ class ApprovalStore:
             await run_sync(state.grants.grant, skill.label, skill.claimed, tools)
 
     async def granted(self, skill: HostedSkill) -> frozenset[str]:
+        """Return the tools granted to this version of a skill; none if it is not approved."""
         if (state := self._state_for(skill)) is None:
             return frozenset()
         return await run_sync(state.grants.granted, skill.label, skill.claimed)
 
     async def cached(self, skill: HostedSkill, file: FileClaim) -> bytes | None:
-        """Return the cached bytes of a file if they match the claim (H24)."""
+        """Return the cached bytes of a file if they match the claim, else None (H24)."""
         if (state := self._state_for(skill)) is None:
             return None
         with suppress(StateError):  # the caller fetches it

@@ -1,4 +1,4 @@
-"""The approvals of one session, together with stored ones. Each is bound to content (H17)."""
+"""Approvals in one session, combined with stored approvals. Each approval is bound to content (H17)."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -32,7 +32,9 @@ class _SessionApproval:
 
     skill: HostedSkill
     revocations: int
-    """How often approvals of the skill had been revoked when this one was given."""
+    """How often approvals of the skill had been revoked when this approval was given."""
+    keep: bool = False
+    """Whether to store the approval once the files of the skill are known."""
 
     def is_for(self, skill: HostedSkill) -> bool:
         return not needs_new_approval(self.skill, skill)
@@ -46,13 +48,13 @@ class Consent:
         self._approval_store = approval_store
         self._session_approvals: dict[Identity, _SessionApproval] = {}
         self._before: dict[Identity, HostedSkill] = {}
-        """The approved versions of skills that have changed since."""
+        """The approved versions of skills that have changed since they were approved."""
         self._executable_sets: set[frozenset[tuple[Identity, str | None]]] = set()
         """Sets of skills for which the user allowed execution for the rest of the session."""
         self._ask_lock = anyio.Lock()
 
     async def is_approved(self, skill: HostedSkill) -> bool:
-        """Whether this version of the skill is approved, and the approval is not revoked."""
+        """Return whether this version of the skill is approved and the approval is not revoked."""
         if skill.local:
             return True
         stored, approval = (
@@ -64,7 +66,10 @@ class Consent:
         return approval.revocations == await self._approval_store.revocations(skill)
 
     async def ask_to_load(self, skill: HostedSkill, acting: tuple[HostedSkill, ...] = ()) -> bool:
-        """Ask the user, unless the skill is approved. Dynamic content needs approval each time (H17)."""
+        """Return whether a skill may be loaded. Asks the user unless the skill is approved or the user's own.
+
+        Dynamic content needs approval each time (H17).
+        """
         if skill.local:
             return True
         async with self._ask_lock:
@@ -76,19 +81,44 @@ class Consent:
             self.withdraw(skill.identity)
             if answer not in _YES:
                 return False
-            if answer is Answer.KEEP and can_be_kept:
+            keep = answer is Answer.KEEP and can_be_kept
+            if keep and not skill.is_packed:
                 await self._approval_store.approve(skill)
             else:
                 self._session_approvals[skill.identity] = _SessionApproval(
-                    skill, await self._approval_store.revocations(skill)
+                    skill, await self._approval_store.revocations(skill), keep
                 )
             return True
 
-    async def ask_to_execute(self, what: str, skills: tuple[HostedSkill, ...], *, changed: bool) -> bool:
-        """Ask whether code may run. `KEEP` allows it for exactly these skills, in this session (H21).
+    async def has_approval(self, skill: HostedSkill) -> bool:
+        """Return whether an approval of some version of a server's skill is stored."""
+        return not skill.local and await self._approval_store.has_approval(skill)
 
-        It depends on their approvals: if one is revoked, or its skill has `changed`, the permission ends and
-        does not come back (H15, H17).
+    async def bind(self, skill: HostedSkill, unpacked: HostedSkill) -> bool:
+        """Bind the approval of a packed skill to its files (H17).
+
+        Return False if the session no longer has a valid approval, for example because it was revoked while
+        the archive was fetched.
+        """
+        approval = self._session_approvals.get(skill.identity)
+        if approval is None or approval.revocations != await self._approval_store.revocations(skill):
+            return False
+        if approval.keep:
+            await self._approval_store.approve(unpacked)
+        if self._session_approvals.get(skill.identity) is not approval:  # revoked while it was stored
+            await self._approval_store.revoke(unpacked)
+            return False
+        self.withdraw(skill.identity)
+        if not approval.keep:
+            self._session_approvals[skill.identity] = _SessionApproval(unpacked, approval.revocations)
+        return True
+
+    async def ask_to_execute(self, what: str, skills: tuple[HostedSkill, ...], *, changed: bool) -> bool:
+        """Return whether the user lets the code `what` run while these skills are loaded.
+
+        The answer `KEEP` allows any code while exactly these skills are loaded, in this session (H21). This
+        permission ends if the approval of one of the skills is revoked, or with `changed`, which means that
+        one of them has changed. It is not restored if the skill changes back (H15, H17).
         """
         acting = frozenset((each.identity, content_key(each)) for each in skills)
         approved = not changed and await self._covers_all(skills)
@@ -102,11 +132,14 @@ class Consent:
         return answer in _YES
 
     async def ask_foreign_read(self, skills: tuple[HostedSkill, ...], server: str, uri: str) -> bool:
-        """Ask whether another server may be read. The answer holds for this read only (H22)."""
+        """Return whether the user lets a skill read from another server, for this one read only (H22)."""
         return await self._ask_serially(ForeignReadRequest(skills, server, uri)) in _YES
 
     def on_registry_change(self, registry: Registry) -> None:
-        """Drop approvals of skills that have changed. They do not come back (H15, H17)."""
+        """Drop this session's approvals of skills that have changed.
+
+        An approval is not restored if the skill changes back (H15, H17).
+        """
         for identity, approval in list(self._session_approvals.items()):
             fresh = registry.get(identity)
             if fresh is not None and not approval.is_for(fresh):
@@ -117,7 +150,7 @@ class Consent:
         }
 
     def withdraw(self, identity: Identity) -> None:
-        """Drop the session's approval of a skill."""
+        """Drop this session's approval of a skill, and permissions to run code while the skill is loaded."""
         self._session_approvals.pop(identity, None)
         self._executable_sets = {
             each for each in self._executable_sets if identity not in {one for one, _ in each}

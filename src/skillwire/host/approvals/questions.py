@@ -1,6 +1,6 @@
-"""Questions to the user about a skill, with the facts to decide on, and the possible answers."""
+"""The questions that a host asks the user about a skill, the facts shown with them, and the answers."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -8,14 +8,14 @@ from typing import TypeAlias
 from skillwire.core.json_text import json_equal
 from skillwire.host.hosted_skill import HostedSkill, display_path, effects
 from skillwire.host.store.approvals import content_key
-from skillwire.protocol.remote import Dialect, ListedSkill
+from skillwire.protocol.claims import Dialect, ListedSkill, is_packed, verifiable_archive
 from skillwire.safe_text import quote_if_needed, quoted, strip_invisible
 
 _SHOWN_CHANGES = 20
-"""Differences to name in one sentence."""
+"""Maximum number of differences to name in one sentence."""
 _SHOWN_FIELD = 64
 _SHOWN_TEXT = 2000
-"""Characters of a command or a URI to show in a question."""
+"""Maximum number of characters to show of a command or URI in a question."""
 _SHOWN_FILES = 30
 
 
@@ -26,13 +26,13 @@ class Changes:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
-    """Files whose bytes changed."""
+    """Paths of files whose content changed."""
     fields: tuple[str, ...] = ()
-    """Fields of the frontmatter that changed."""
+    """Names of frontmatter fields that changed."""
     delivery: bool = False
-    """Whether the digests or URIs of an early draft's deliveries changed."""
+    """Whether the URI or digest of a delivery (`SKILL.md` or archive) changed. Only drafts list these."""
     integrity: bool = False
-    """Whether only one of the versions has digests."""
+    """Whether only one of the versions lists files with digests."""
 
     def __bool__(self) -> bool:
         return bool(
@@ -53,27 +53,53 @@ class Changes:
 
     @classmethod
     def between(cls, before: ListedSkill, after: ListedSkill) -> "Changes":
-        old = {file.uri: file.digest for file in before.files or ()}
-        new = {file.uri: file.digest for file in after.files or ()}
-        keys = sorted(before.frontmatter.keys() | after.frontmatter.keys())
+        """Return the differences. Files are not compared if those of a version are still in an archive."""
+        packed = is_packed(before) or is_packed(after)
+        old = {} if packed else {file.uri: file.digest for file in before.files or ()}
+        new = {} if packed else {file.uri: file.digest for file in after.files or ()}
+        keys = sorted(_compared_fields(before, after))
         return cls(
             added=tuple(display_path(after, uri) for uri in new if uri not in old),
             removed=tuple(display_path(before, uri) for uri in old if uri not in new),
             modified=tuple(display_path(after, uri) for uri in new if uri in old and old[uri] != new[uri]),
             fields=tuple(_shown(key) for key in keys if not _same_field(before, after, key)),
-            delivery=before.deliveries != after.deliveries,
-            integrity=(before.files is None) != (after.files is None),
+            delivery=not _same_delivery(before, after),
+            integrity=not packed and (before.files is None) != (after.files is None),
         )
 
 
 def needs_new_approval(before: ListedSkill, after: ListedSkill) -> bool:
-    """Whether an approval of `before` does not cover `after` (H15, H17).
+    """Return whether `after` needs a new approval although `before` was approved (H15, H17).
 
-    If not all files have digests, any difference between the listed data counts.
+    If a file has no digest, any difference in the listed data requires a new approval.
     """
+    if is_packed(before) or is_packed(after):
+        return bool(Changes.between(before, after))
     if (content := content_key(before)) is not None:
         return content != content_key(after)
     return bool(Changes.between(before, after))
+
+
+def _same_delivery(before: ListedSkill, after: ListedSkill) -> bool:
+    """Return whether two versions have the same deliveries, which do not matter if both list their files."""
+    if before.files is not None and after.files is not None:
+        return True
+    for unpacked, packed in ((before, after), (after, before)):
+        if unpacked.archive is not None and is_packed(packed):
+            document = next((each for each in packed.deliveries if each.form is None), None)
+            digest = None if document is None else document.digest
+            same = unpacked.main is not None and digest in {None, unpacked.main.digest}
+            return same and unpacked.archive in packed.deliveries
+    return before.deliveries == after.deliveries
+
+
+def _compared_fields(before: ListedSkill, after: ListedSkill) -> Iterable[str]:
+    """Return the fields to compare: all, or those of the packed version if the other one is unpacked."""
+    if before.archive is not None and is_packed(after):
+        return after.frontmatter.keys()
+    if after.archive is not None and is_packed(before):
+        return before.frontmatter.keys()
+    return before.frontmatter.keys() | after.frontmatter.keys()
 
 
 def _same_field(before: ListedSkill, after: ListedSkill, key: str) -> bool:
@@ -96,19 +122,19 @@ class InspectedFile:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """All that is known about a skill before any of its files is read."""
+    """Everything that is known about a skill before any of its files is read."""
 
     skill: HostedSkill
     files: tuple[InspectedFile, ...] | None
-    """None if the skill lists no files."""
+    """The listed files; None if the skill lists no files."""
     effects: tuple[str, ...]
-    """What its frontmatter requests. Approval grants none of it (H21)."""
+    """The tools and other effects that the frontmatter requests. Approval grants none of them (H21)."""
     changes: Changes | None
-    """The differences to the approved version; None if none was approved."""
+    """The differences from the approved version; None if no version was approved."""
 
     @property
     def size(self) -> int | None:
-        """The bytes of all files together; None if unknown."""
+        """The total size of all files in bytes; None if it is unknown."""
         sizes = [file.size for file in self.files or ()]
         return None if self.files is None or None in sizes else sum(size or 0 for size in sizes)
 
@@ -127,21 +153,26 @@ class Answer(StrEnum):
 
     NO = "no"
     ONCE = "once"
-    """Load: yes for this session. Foreign read or execution: yes for this one time."""
+    """Yes: if a skill is loaded, for this session; if code runs or another server is read, only this time."""
     KEEP = "keep"
-    """Load: yes until the skill changes, also in later sessions. Execution: yes for this session."""
+    """Yes: if a skill is loaded, until the skill changes, also in later sessions; if code runs, for this
+    session.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """May the model load this skill, and read its files?"""
+    """The question whether the model may load this skill and read its files."""
 
     inspection: Inspection
-    """The facts: its server, its files with their sizes, and the changes since the last approval."""
+    """The facts to show: the server, the files with their sizes, and the changes since the last approval."""
     acting: tuple[HostedSkill, ...] = ()
-    """Skills of servers that are loaded already. One of them may have caused this request."""
+    """The skills from servers that are already loaded. One of them may have caused this request."""
     can_be_kept: bool = False
-    """Whether `KEEP` lasts longer than `ONCE`: every file has a digest, and the host has a state."""
+    """Whether `KEEP` lasts longer than `ONCE`.
+
+    This requires a digest for every file, and a host with a state.
+    """
 
     @property
     def skill(self) -> HostedSkill:
@@ -174,7 +205,7 @@ class LoadRequest:
 
 def _files(inspection: Inspection) -> Iterator[str]:
     if (files := inspection.files) is None:
-        yield "It has no list of files: its content can be different each time it is read."
+        yield _unlisted_files(inspection.skill)
         return
     size = "" if inspection.size is None else f" of {inspection.size:,} bytes in all"
     yield f"It has {len(files):,} file{'s' * (len(files) != 1)}{size}:"
@@ -184,12 +215,24 @@ def _files(inspection: Inspection) -> Iterator[str]:
         yield f"  and {more:,} more"
 
 
+def _unlisted_files(skill: HostedSkill) -> str:
+    """Return what is known about the files of a skill that lists none."""
+    archives = [each for each in skill.deliveries if each.form is not None]
+    if not archives:
+        return "It has no list of files: its content can be different each time it is read."
+    archive = verifiable_archive(skill) or archives[0]
+    where = f"Its files are in the archive {quoted(archive.uri, _SHOWN_TEXT)}"
+    if archive.digest is None:
+        return f"{where}, without a digest: they can be different each time they are read."
+    return f"{where}, which is fetched only after you agree. Its digest is {archive.digest}."
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionRequest:
-    """May this code run while these skills are loaded (H21)?"""
+    """The question whether this code may run while these skills are loaded (H21)."""
 
     what: str
-    """The command or program, as the tool would run it."""
+    """The command or program that the tool would run."""
     skills: tuple[HostedSkill, ...]
 
     def __str__(self) -> str:
@@ -198,10 +241,10 @@ class ExecutionRequest:
 
 @dataclass(frozen=True, slots=True)
 class ForeignReadRequest:
-    """May one server be read while a skill of another is loaded (H22)?"""
+    """The question whether one server may be read while a skill from another server is loaded (H22)."""
 
     skills: tuple[HostedSkill, ...]
-    """The loaded skills of other servers, which may have caused the read."""
+    """The loaded skills from other servers, which may have caused the read."""
     server: str
     """The label of the server to read from."""
     uri: str
@@ -222,5 +265,5 @@ Approver: TypeAlias = Callable[[Request], Awaitable[Answer]]
 
 
 async def deny_all(_request: Request) -> Answer:
-    """Answer no to every request, because there is no one to ask (H30)."""
+    """Answer no to every request. Used if there is no one to ask (H30)."""
     return Answer.NO

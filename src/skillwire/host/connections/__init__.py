@@ -1,1 +1,1 @@
-"""Connections to other servers: targets, transports, limits on what comes in."""
+"""Connections to other servers: targets, transports, and limits on received data."""

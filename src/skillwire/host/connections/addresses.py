@@ -1,7 +1,7 @@
-"""Recognize addresses on this machine and in private networks, which others must not make us contact.
+"""Recognize loopback and private addresses, to which no server or redirect may direct Skillwire.
 
-Services there often require no password over plain `http`. With `https`, they would need a certificate for
-the requested name.
+Services at such addresses often require no password over plain `http`. With `https`, they would need a
+certificate for the requested name.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ _V4_BITS = 0xFFFF_FFFF
 
 
 def is_private_address(address: str) -> bool:
-    """Whether an IP address is on this machine, in a private network, or a multicast address."""
+    """Return whether an IP address is a loopback, private or multicast address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):  # some contain an IPv4 address
         embedded = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
@@ -30,7 +30,7 @@ def is_private_address(address: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is a loopback address, or a name reserved for this machine."""
+    """Return whether a host is a loopback address, or a name that is reserved for loopback."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -38,9 +38,9 @@ def is_loopback(host: str) -> bool:
 
 
 def is_private_literal(host: str) -> bool:
-    """Whether a host is a private IP address, or a name reserved for this machine.
+    """Return whether a host is a private IP address, or a name that is reserved for loopback.
 
-    Other names are not resolved: they may resolve to another address the next time.
+    Other names are not resolved, because they may resolve to another address the next time.
     """
     try:
         return is_private_address(str(ipaddress.ip_address(host.strip("[]"))))
@@ -49,16 +49,19 @@ def is_private_literal(host: str) -> bool:
 
 
 def is_plain_http(url: str) -> bool:
-    """Whether a URL is plain `http`."""
+    """Return whether a URL is plain `http`."""
     return urlsplit(url).scheme.lower() == "http"
 
 
 def resolves_to_private(url: str) -> bool:
-    """Whether the host of a URL currently has a private address. Resolves its name, so it may block."""
+    """Return whether the host of a URL currently has a private address.
+
+    Resolves the host name, so it may block.
+    """
     try:
         host = urlsplit(url).hostname or ""
         return any(map(is_private_address, addresses_of(socket.getaddrinfo(host, None))))
-    except (OSError, ValueError):  # it has no address
+    except (OSError, ValueError):  # the host has no address
         return False
 
 

@@ -1,4 +1,4 @@
-"""Open an SDK client for a target: transport, traffic limits, and errors that name the reason."""
+"""Connect an SDK client to a target, with traffic limits and errors that state the reason."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -24,18 +24,18 @@ from skillwire.safe_text import escape_invisible, quoted
 
 _CANCELLED = "notifications/cancelled"
 _TIMEOUT = 60.0
-"""Seconds for one answer."""
+"""Seconds in which a server must answer a request."""
 _CLOSE_TIMEOUT = 5.0
-"""Seconds to close a connection properly."""
+"""Maximum time to close a connection properly, in seconds."""
 _OURS = (OSError, httpx2.ConnectError, SkillwireError)
-"""Exceptions whose messages come from this machine, and contain no text of a server."""
+"""Exceptions whose messages contain no text from a server."""
 
 
 @asynccontextmanager
 async def bounded_streams(
     transport: AbstractAsyncContextManager[Any], traffic: Traffic, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
-    """Yield the streams of a transport, with traffic limits.
+    """Yield a transport's streams with traffic limits.
 
     `ended` is called when the stream of incoming messages ends, with a reason if the server exceeded a limit.
     """
@@ -143,8 +143,9 @@ async def connected(
 ) -> AsyncGenerator[Client]:
     """Yield a client that is connected to the server. Raises `UnavailableError`.
 
-    If the server is a program, the error includes the last line of its stderr. `on_message` receives
-    notifications. `on_end` is called when the connection ends, with a reason if the server exceeded `limits`.
+    If the server is a program, the error includes the last line of the program's stderr. `on_message`
+    receives notifications. `on_end` is called when the connection ends, with a reason if the server exceeded
+    `limits`.
     """
     traffic = Traffic(limits)
     with silence_sdk_logging(), StderrTail() as stderr, anyio.CancelScope() as closing:
@@ -156,11 +157,11 @@ async def connected(
         )
         try:
             await client.__aenter__()
-        except Exception as error:  # any of them means that there is no connection
+        except Exception as error:  # any exception means that there is no connection
             if (login_required := _find_login_required(error)) is not None:
                 raise login_required from error
             output = f"; its last output: {quoted(last, 300)}" if (last := stderr.last_line()) else ""
-            # Models and clients see this message, too.
+            # Models and clients also see this message.
             why = target.without_secrets(f"{traffic.failure or reason(error)}{output}")
             raise UnavailableError("", f"{quoted(target.label)} does not answer: {why}") from error
         try:
@@ -194,7 +195,7 @@ def _transport(target: Target, stderr: TextIO, traffic: Traffic) -> Any:
 
 
 def _find_login_required(error: BaseException) -> LoginRequiredError | None:
-    """Return the error of a server that requires a login, if it is among the causes."""
+    """Return the `LoginRequiredError` among the causes of an error, or None."""
     if isinstance(error, BaseExceptionGroup):
         inner: tuple[BaseException, ...] = cast("Any", error).exceptions
         return next((found for each in inner if (found := _find_login_required(each)) is not None), None)
@@ -215,6 +216,7 @@ def _reasons(error: BaseException) -> Iterator[str]:
             yield from _reasons(each)
     else:
         message = str(error)
-        # Most messages repeat text of a server. Quote them, so that they do not look like our own.
+        # Most messages repeat text from a server. Quote them, so that they do not look like Skillwire's own
+        # text.
         ours = not message or isinstance(error, _OURS)
         yield escape_invisible(message or type(error).__name__, 300) if ours else quoted(message, 300)

@@ -17,23 +17,23 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillwire.errors import UnavailableError
 from skillwire.host.connections.connect import reason
-from skillwire.protocol.remote import SkillClaim
+from skillwire.protocol.claims import SkillClaim
 from skillwire.safe_text import quoted
 
 _MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
-"""Seconds before a notification stream that ended is opened again."""
+"""Seconds after which a notification stream that ended is reopened."""
 _MAX_URIS = 2_000
-"""Limit of resources to subscribe to. Changes of others are found by polling."""
+"""Maximum number of subscribed resources. Changes to other resources are found by polling."""
 _MAX_SUBSCRIPTIONS = 200
-"""The same limit for servers that need one request for each subscription."""
+"""Maximum number of subscribed resources for servers that need one request for each subscription."""
 _TIMEOUT = 30.0
-"""Seconds for a server to answer the handshake."""
+"""Seconds in which a server must answer the handshake."""
 _CLOSE_TIMEOUT = 5.0
-"""Seconds to close a connection properly."""
+"""Maximum time to close a connection properly, in seconds."""
 
 
 class Listener:
-    """Receives change notifications on one connection, from `begin` on. Calls `on_change` for each."""
+    """Receives change notifications on one connection after `begin`, and calls `on_change` for each."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
@@ -47,10 +47,10 @@ class Listener:
         self._begun.set()
 
     def attend(self, skills: Iterable[SkillClaim]) -> None:
-        """Subscribe to these skills. Without subscriptions, servers only report changes of lists.
+        """Subscribe to these skills. Without subscriptions, servers only report changes to lists.
 
-        Some servers report any change below the folder of a skill at the folder's URI, others only at that of
-        `SKILL.md`. So both are subscribed to.
+        Some servers report a change in a skill's folder for the folder's URI, and others only for the URI of
+        `SKILL.md`. So this method subscribes to both.
         """
         uris = tuple(sorted({uri for skill in skills for uri in (skill.root, skill.uri)}))[:_MAX_URIS]
         if uris != self._uris:
@@ -64,7 +64,10 @@ class Listener:
             self._on_change()
 
     async def run(self, client: Client) -> None:
-        """Listen until cancelled. It is not an error if a server has no notifications: callers can poll."""
+        """Listen until cancelled.
+
+        It is not an error if a server sends no notifications, because callers can poll.
+        """
         self._modern = client.session.protocol_version in MODERN_PROTOCOL_VERSIONS
         await self._begun.wait()
         if self._modern:
@@ -74,7 +77,10 @@ class Listener:
             await self._subscribe(client)
 
     async def _follow_streams(self, client: Client) -> None:
-        """Keep a stream open for the current skills. A new stream starts before the old one is closed."""
+        """Keep a notification stream open for the current skills.
+
+        A new stream starts before the old stream is closed.
+        """
         async with anyio.create_task_group() as tasks:
             before: anyio.CancelScope | None = None
             while True:
@@ -92,7 +98,7 @@ class Listener:
         *,
         task_status: TaskStatus[anyio.CancelScope],
     ) -> None:
-        """Follow a stream, and open it again when it ends. Each reopening counts as a change."""
+        """Follow a stream, and reopen it when it ends. Each reopening counts as a change."""
         pause, started = _MIN_PAUSE, False
         with anyio.CancelScope() as scope:
             while True:
@@ -116,7 +122,7 @@ class Listener:
                 await anyio.sleep(pause)
 
     async def _subscribe(self, client: Client) -> None:
-        """Subscribe to each resource, and unsubscribe from removed ones."""
+        """Subscribe to each resource, and unsubscribe from removed resources."""
         resources = client.server_capabilities.resources
         if resources is None or resources.subscribe is not True:
             return
@@ -133,7 +139,7 @@ class Listener:
 
 
 async def _ask(client: Client, request: Any) -> None:
-    with contextlib.suppress(MCPError):  # some resources, and some servers, have no subscriptions
+    with contextlib.suppress(MCPError):  # some resources and servers do not support subscriptions
         await client.session.send_request(request, types.EmptyResult)
 
 
@@ -148,10 +154,13 @@ class Connect(Protocol):
 
 
 class Connection:
-    """One connection and the task that owns it. It starts to connect at once, and is never reopened."""
+    """One connection and the task that owns it. Connecting starts at once.
+
+    A closed connection is never reopened.
+    """
 
     def __init__(self, label: str, connect: Connect, on_change: Callable[[], None]) -> None:
-        """`on_change` is called for each change notification, and when the connection ends."""
+        """Start to connect. Calls `on_change` for each change notification and when the connection ends."""
         self._label, self._connect, self._on_change = label, connect, on_change
         self.listener = Listener(on_change)
         self.closed = False
@@ -163,16 +172,17 @@ class Connection:
         self._failure: UnavailableError | None = None
         self._opened, self._ended = anyio.Event(), anyio.Event()
         self._scope = anyio.CancelScope()
-        # A task of its own: a connection outlives its first caller, and one task must open and close it.
+        # A separate task, because a connection outlives its first caller, and the same task must open and
+        # close it.
         self._task = asyncio.create_task(self._run())
 
     @property
     def is_finished(self) -> bool:
-        """Whether its task has ended."""
+        """Whether the connection's task has ended."""
         return self._task.done()
 
     async def client(self) -> Client:
-        """Return the client as soon as the connection is open. Raises `UnavailableError`."""
+        """Wait until the connection is open, and return its client. Raises `UnavailableError`."""
         with anyio.move_on_after(_TIMEOUT):
             await self._opened.wait()
         if self._client is None:
@@ -205,7 +215,7 @@ class Connection:
                 await self._run_client()
         except UnavailableError as error:
             self._failure = error
-        except Exception as error:  # noqa: BLE001 - `client` raises it for those who wait
+        except Exception as error:  # noqa: BLE001 - `client` raises it for its callers
             lost = f"the connection to {quoted(self._label)} was lost: {reason(error)}"
             self._failure = UnavailableError("", lost)
         finally:

@@ -1,4 +1,7 @@
-"""Streamable HTTP to an untrusted server: limits on answers, secrets for one origin only, login errors."""
+"""Streamable HTTP to an untrusted server.
+
+Limits responses, sends secrets to one origin only, and reports login errors.
+"""
 
 import secrets
 import time
@@ -22,26 +25,29 @@ from skillwire.host.connections.traffic import Answer, AnswerTooLargeError, Json
 
 _CODE = -32042
 _MARK = secrets.token_hex(16)
-"""A secret that marks our own messages, so that no server can imitate them."""
+"""A secret that marks messages from Skillwire, so that no server can imitate them."""
 _LONGEST_SCOPE = 300
 UNAUTHORIZED, FORBIDDEN = 401, 403
 _CONNECT, _READ = 30.0, 60.0
-"""Seconds to connect, and between two chunks of an answer."""
+"""Timeouts in seconds for connecting and for each chunk of a response."""
 _CLOSE_TIMEOUT = 2.0
-"""Seconds for a server to confirm that a session ends."""
+"""Seconds in which a server must confirm the end of a session."""
 _STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
-"""Seconds between requests for notification streams, after the first few. A server may end each at once."""
+"""Seconds between requests for notification streams, after the first few.
+
+A server could end each stream at once.
+"""
 _NAMED_BY_A_PROJECT = (
-    "it uses plain `http` on this machine or in a private network, and only a project's file names it"
+    "it uses plain `http` at a loopback address or in a private network, and only a project's file names it"
 )
 _OURS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
-"""Headers that users cannot override, like all that begin with `mcp-`. The protocol sets them."""
+"""Headers that the protocol sets. Users cannot override them, nor any header that begins with `mcp-`."""
 
 
 def is_refusal(response: httpx2.Response) -> bool:
-    """Whether the server requires a login, or a login with more scopes."""
+    """Return whether the server requires a login, or a login with more scopes."""
     if response.status_code == UNAUTHORIZED:
         return True
     return (
@@ -51,7 +57,7 @@ def is_refusal(response: httpx2.Response) -> bool:
 
 
 def replace_body(response: httpx2.Response, message: str) -> None:
-    """Replace the body of a 401 or 403 by a JSON-RPC error with `message`."""
+    """Replace the body of a 401 or 403 response with a JSON-RPC error, which `wants_login` recognizes."""
     data = {"mark": _MARK, "scope": scope_of(response)[:_LONGEST_SCOPE]}
     error = {"code": _CODE, "message": message, "data": data}
     content = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
@@ -62,12 +68,12 @@ def replace_body(response: httpx2.Response, message: str) -> None:
 
 
 def scope_of(response: httpx2.Response) -> str:
-    """Return the scopes in the `WWW-Authenticate` header; empty if there are none."""
+    """Return the scopes in the `WWW-Authenticate` header, or an empty string if there are none."""
     return extract_scope_from_www_auth(response) or ""
 
 
 def wants_login(error: MCPError) -> LoginRequiredError | None:
-    """Return a `LoginRequiredError` if `replace_body` wrote this error; None for any other error."""
+    """Return a `LoginRequiredError` if `replace_body` created this error, or None for any other error."""
     data: object = error.error.data
     if not isinstance(data, dict):
         return None
@@ -103,9 +109,9 @@ async def http_streams(
 ) -> AsyncGenerator[Any]:
     """Yield the streams of a connection, for a client of the SDK.
 
-    `token` overrides an `Authorization` header. With `public_only`, no connection is made to this machine or
-    to private networks. `tokens` supplies the token of a stored login. `advice` words the error if the server
-    requires a login.
+    `token` overrides an `Authorization` header. With `public_only`, no connection is made to a loopback
+    address or a private network. `tokens` supplies the token of a stored login. `advice` supplies the error
+    message if the server requires a login.
     """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
     throttle = _Throttle(traffic)
@@ -152,10 +158,10 @@ class _Throttle:
 
 
 def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
-    """Return the limits for the answer to a request; None for a notification stream, which has no end."""
+    """Return the limits for the response to a request. Return None for an endless notification stream."""
     answer = None
     if request.method == "POST":
-        message: object = orjson.loads(request.content)  # our own request, so it is valid
+        message: object = orjson.loads(request.content)  # the client created the request, so it is valid
         answer = traffic.answer_to(cast("dict[str, object]", message).get("id"))
     elif request.method == "GET":
         return None
@@ -165,7 +171,7 @@ def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
 
 
 def _refusal(response: httpx2.Response) -> str:
-    """Return why an answer is refused unread; empty if it is not."""
+    """Return why a response is refused without reading it, or an empty string if it is read."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         return "the answer is compressed, which was not requested"
     if (response.charset_encoding or "utf-8").lower() not in {"utf-8", "utf8", "us-ascii"}:
@@ -189,7 +195,7 @@ class _OriginHeaders(httpx2.Auth):
 
 
 class _Authorization(_OriginHeaders):
-    """Adds headers and the token of a login, for one origin. A refused token is renewed once."""
+    """Adds headers and a login's token to requests to one origin. A refused token is renewed once."""
 
     def __init__(
         self,
@@ -222,7 +228,7 @@ class _Authorization(_OriginHeaders):
             replace_body(response, failure or self._message(self._advice, response, had=token is not None))
 
     async def _get_token(self, refused: str | None) -> tuple[str | None, str]:
-        """Return the token to send, and an error message if the login cannot be used."""
+        """Return the token to send, and an error message if the stored login cannot be used."""
         if self._tokens is None:
             return None, ""
         try:
@@ -246,12 +252,12 @@ def _set_bearer_token(request: httpx2.Request, token: str | None) -> None:
 
 
 def _is_confidential(url: httpx2.URL) -> bool:
-    """Whether no one on the network can read what is sent to a URL."""
+    """Return whether requests to a URL are hidden from others on the network."""
     return url.scheme == "https" or is_loopback(url.host)
 
 
 class _BoundedBody(httpx2.AsyncByteStream):
-    """The body of an answer. Reading it raises `StreamError` when it exceeds its limits."""
+    """The body of a response. Reading it raises `StreamError` when it exceeds its limits."""
 
     def __init__(
         self, stream: httpx2.AsyncByteStream, refusal: str, answer: Answer | None, traffic: Traffic
@@ -285,4 +291,5 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
 
 
 def _is_ours(name: str) -> bool:
+    """Return whether a header is set by the protocol."""
     return name in _OURS or name.startswith("mcp-")

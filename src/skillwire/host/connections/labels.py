@@ -1,4 +1,4 @@
-"""Labels for servers and folders: validate them, and make them from a name, URL or command."""
+"""Labels for servers and folders: validate a label, or create one from a name, URL or command."""
 
 import re
 from collections.abc import Container, Sequence
@@ -14,7 +14,10 @@ LABEL_RULE = "1-64 letters, digits, dots, underscores and hyphens, the first a l
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _WORDS = 3
-"""Limit of words of a command in its label. Words after an option are not used: they may be secret."""
+"""Maximum number of words from a command in its label.
+
+Words after an option are not used, because they may be secret.
+"""
 
 
 def is_label(text: str) -> bool:
@@ -22,14 +25,14 @@ def is_label(text: str) -> bool:
 
 
 def validate_label(text: str) -> str:
-    """Return `text` if it is a label. Raises `InvalidValueError`."""
+    """Return `text` if it is a valid label. Raises `InvalidValueError`."""
     if not is_label(text):
         raise InvalidValueError("label", text, LABEL_RULE)
     return text
 
 
 def slug(text: str) -> str:
-    """Return the label nearest to `text`."""
+    """Return the valid label that is most similar to `text`."""
     return _UNSAFE_CHARACTERS.sub("-", text).strip("._-")[:LABEL_LENGTH].rstrip("._-") or "server"
 
 
@@ -40,7 +43,7 @@ def url_slug(url: str) -> str:
 
 
 def command_slug(command: Sequence[str]) -> str:
-    """Return a label for a command, from the program and the words before its options."""
+    """Return a label for a command, created from the program's name and the words before the first option."""
     program, *words = command
     while words and words[0].startswith("-"):
         del words[0]

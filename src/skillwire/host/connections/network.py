@@ -13,13 +13,13 @@ from skillwire.host.connections.addresses import addresses_of, is_private_addres
 from skillwire.host.connections.traffic import Traffic
 
 _RECEIVING = "receive_response_headers"
-"""The part of the names of `httpcore2` trace events while response headers are read."""
+"""The text in the names of `httpcore2` trace events about response headers."""
 
 
 def counting_client(**options: Any) -> httpx2.AsyncClient:
-    """Return a client that limits the bytes of response headers, directly and through proxies."""
+    """Return a client that limits the size of response headers, for direct and proxied connections."""
     client = httpx2.AsyncClient(**options)
-    # There is no public way to do this. A transport of our own would ignore proxies of the environment.
+    # There is no public API for this. A custom transport would ignore proxies from the environment.
     parts: dict[str, Any] = vars(client)
     transports: list[Any] = [parts["_transport"], *parts["_mounts"].values()]
     for transport in transports:
@@ -86,13 +86,14 @@ class _CountedStream(httpcore2.AsyncNetworkStream):
 
 
 class PublicTransport(httpx2.AsyncHTTPTransport):
-    """Connects to public addresses only. A name is resolved once, so the checked address is the one used.
+    """Connects to public addresses only.
 
-    Proxies of the environment are not used, because a proxy resolves names itself.
+    A name is resolved only once, so that the checked address is used. Proxies from the environment are not
+    used, because a proxy resolves names itself.
     """
 
     def __init__(self, refusal: str) -> None:
-        """`refusal` is the error message for an address on this machine or in a private network."""
+        """Create a transport. `refusal` is the error message for a loopback or private address."""
         super().__init__()
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=httpx2.create_ssl_context(), network_backend=_PublicOnly(refusal)

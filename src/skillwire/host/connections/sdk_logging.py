@@ -1,4 +1,4 @@
-"""Silence loggers of the SDK, which repeat what servers send, with tracebacks."""
+"""Silence the SDK's loggers, which log data from servers with tracebacks."""
 
 import logging
 from collections.abc import Generator
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from skillwire.core.process import is_ours
 
 _NOISY_LOGGERS = ("client", "mcp.client", "mcp.shared", "mcp.os", "httpx2", "httpcore2")
-"""Loggers that repeat text of servers. Our own server uses other loggers, which stay on."""
+"""Loggers that log text from servers. The loggers of the SDK's server side stay on."""
 
 
 class _Silence:
-    """Silences the loggers while it has at least one user."""
+    """Silences the loggers while at least one block is active."""
 
     def __init__(self) -> None:
         self._users = 0
@@ -38,8 +38,8 @@ _silence = _Silence()
 def silence_sdk_logging() -> Generator[None]:
     """Silence the SDK's loggers in this block, if Skillwire owns the process.
 
-    Blocks may overlap. The loggers work again when the last block ends. In other programs that use the
-    library, nothing is silenced. What users must know is reported as a problem or an error.
+    Blocks may overlap. The loggers work again when the last block ends. Nothing is silenced in other programs
+    that use the library. Everything that users must know is reported as a problem or an error.
     """
     if not is_ours():
         yield

@@ -1,4 +1,4 @@
-"""Connect to a server that is a program: its process, pipes, limits on lines, and the tail of its stderr."""
+"""Start a server as a program, and connect to it with limits on its output."""
 
 import os
 import re
@@ -28,28 +28,35 @@ from skillwire.host.connections.traffic import MIN_CHARGE, Answer, JsonValueCoun
 from skillwire.safe_text import escape_invisible
 
 _TAIL_BYTES = 2000
-"""Bytes of stderr to keep."""
+"""Number of bytes at the end of stderr to keep."""
 _CHUNK = 65_536
 _BREATH = 0.005
-"""Pause in seconds after each full chunk, so that a program that writes without end takes little CPU time."""
+"""Pause in seconds after each full chunk, so that reading from a program that writes endlessly takes little
+CPU time.
+"""
 _TIMEOUT = 1.0
-"""Seconds for the rest of stderr to arrive after the program has ended. A child may keep the pipe open."""
+"""Seconds to wait for the rest of stderr after the program has ended.
+
+A child process may keep the pipe open.
+"""
 _GRACE, _KILL, _FLUSH, _REAP = 2.0, 2.0, 0.5, 2.0
-"""Seconds for a program to exit by itself, to exit on SIGTERM, to read its input, and to exit when killed."""
+"""Seconds to wait for a program to exit by itself, to exit after SIGTERM, to read its input, and to exit
+after SIGKILL.
+"""
 _SHORT = 0.5
-"""Seconds to exit on SIGTERM if the program exceeded a limit."""
+"""Seconds to wait for an exit after SIGTERM if the program exceeded a limit."""
 _POLL_SECONDS = 0.01
 _MAX_DRAINED_BYTES = 16 * 1024 * 1024
-"""Bytes of output to discard while a program ends, so that it does not block on writing."""
+"""Maximum number of bytes to discard while a program ends, so that it does not block on writing."""
 _BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
 _CONTENT = re.compile(rb'"(?:result|error)"\s*:')
 _END = 100
-"""Bytes at the end of an answer to search for its id. Some programs write it there."""
+"""Number of bytes at the end of a response to search for its id, because some programs write it there."""
 
 
 class StderrTail:
-    """A pipe for the stderr of a program. It may contain anything, so none of it reaches the terminal."""
+    """A pipe for a program's stderr. The text may contain anything, so it never reaches the terminal."""
 
     def __init__(self) -> None:
         self._tail = b""
@@ -104,7 +111,7 @@ async def stdio_streams(
     async def write() -> None:
         try:
             await _write(from_client, process.stdin, traffic)
-            # Tell the client that the server is gone.
+            # Tell the client that the program has ended.
             if not traffic.failure:
                 await to_client.aclose()
         finally:
@@ -129,7 +136,7 @@ async def stdio_streams(
 
 
 async def _read(stdout: ByteReceiveStream, to_client: _Incoming, traffic: Traffic) -> None:
-    """Send each line to the client as a message. The limit is that of the largest answer in progress."""
+    """Send each line to the client as a message. The largest pending response determines the limit."""
     async with to_client:
         line, counter, charged = bytearray(), JsonValueCounter(), 0
         with suppress(*_BROKEN):
@@ -165,7 +172,7 @@ async def _drain(stdout: ByteReceiveStream) -> None:
 
 
 def _message(line: bytes, values: int, limit: Answer, traffic: Traffic) -> SessionMessage | Exception | None:
-    """Parse a line. Everything but an answer counts as unsolicited."""
+    """Parse a line. Everything except a response counts as unsolicited."""
     if not line.strip():
         traffic.count_unsolicited(len(line) + 1, messages=1)
         return None
@@ -188,7 +195,7 @@ def _message(line: bytes, values: int, limit: Answer, traffic: Traffic) -> Sessi
 
 
 def _count_answer(request: object, size: int, traffic: Traffic) -> bool:
-    """Count an answer towards the budget of its request. Return whether there is such a request."""
+    """Count a response against its request's budget. Return whether there is such a request."""
     answer = traffic.answer_to(request)
     if answer is not None and answer.budget is not None:
         answer.budget.left -= size
@@ -196,7 +203,7 @@ def _count_answer(request: object, size: int, traffic: Traffic) -> bool:
 
 
 def _error_answer(line: bytes, reason: str) -> Any:
-    """Return an error for the request that a line would answer, so that the request ends."""
+    """Return an error response for the request to which a line belongs, so that the request ends."""
     content = _CONTENT.search(line)
     if b'"jsonrpc"' not in line or content is None:
         return None
@@ -254,7 +261,10 @@ async def _stop(process: Any, *, force: bool) -> None:
 
 
 async def _exits_within(process: Any, seconds: float) -> bool:
-    """Whether a program ends in time. `process.wait` would also wait for children that hold its pipes."""
+    """Return whether a program exits in time.
+
+    `process.wait` would also wait for child processes that keep its pipes open.
+    """
     with anyio.move_on_after(seconds):
         while process.returncode is None:  # noqa: ASYNC110 - there is no event for it
             await anyio.sleep(_POLL_SECONDS)

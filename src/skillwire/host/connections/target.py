@@ -1,4 +1,4 @@
-"""How to reach a server: a URL, or a command that starts it."""
+"""`Target`: the URL of a server, or the command that starts it."""
 
 import hashlib
 import json
@@ -16,71 +16,80 @@ from skillwire.host.connections.labels import command_slug, url_slug, validate_l
 from skillwire.safe_text import quoted
 
 COMMAND = "stdio:"
-"""The prefix of a command that starts a server. `-- command` means the same."""
+"""The prefix of a command that starts a server. Equivalent to `-- command`."""
 _SHORTEST_SECRET = 8
-"""Characters. Shorter values are flags or numbers, which occur in ordinary text."""
+"""Minimum length of a value that is treated as secret.
+
+Shorter values are flags or numbers, which occur in ordinary text.
+"""
 _SERVER = "mcp+"
-"""The prefix of a server's URL where a URL alone could also be a web source."""
+"""The prefix of a server's URL in arguments where a plain URL would be a web source."""
 
 
 class TokenSource(Protocol):
-    """Supplies the access token of one server. The token is sent to the origin of that server only.
+    """Supplies the access token for one server. The token is sent only to the server's origin.
 
-    Its methods may raise `SkillwireError`. That error is then reported for the server.
+    The methods may raise `SkillwireError`. Such an error is reported for the server.
     """
 
     async def token(self) -> str | None:
-        """Return the token to send; None if no one has logged in."""
+        """Return the token to send, or None if no one has logged in."""
         ...
 
     async def renewed(self, refused: str) -> str | None:
-        """Return a new token after the server refused one; None if a new login is needed."""
+        """Return a new token to replace a refused token, or None if a new login is needed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to reach one MCP server. Its `repr` never contains secrets."""
+    """An MCP server: its label, and its URL or the command that starts it.
+
+    The `repr` never contains secrets.
+    """
 
     label: str
     """The user's name for the server. The server's own name is never used (H9)."""
     url: str | None = field(default=None, repr=False)
     command: tuple[str, ...] = field(default=(), repr=False)
     cwd: Path | None = None
-    """The working directory of the command; None for the current one."""
+    """The working directory of the command; None for the current directory."""
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Variables for the command, in addition to the user's environment."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Headers for each request to the URL. They are sent to no other origin."""
+    """Headers for each request to the URL. They are sent only to its origin."""
     token: str | None = field(default=None, repr=False)
-    """The bearer token for the URL. It is sent to no other origin."""
+    """The bearer token for the URL. It is sent only to its origin."""
     public_only: bool = False
     """Whether only public addresses are allowed, because the user did not name the URL."""
-    spelled: str = field(default="", repr=False)
-    """The URL or command as the user wrote it, with variables not expanded.
+    as_written: str = field(default="", repr=False)
+    """The URL or command as the user wrote it, without expanding variables.
 
-    Show it to that user only. `place` is for everyone else.
+    Show this text only to that user. Show `place` to everyone else.
     """
 
     tokens: TokenSource | None = field(default=None, repr=False, compare=False)
-    """Supplies the token if the server requires a login. A `token` or an `Authorization` header wins."""
+    """Supplies the token if the server requires a login.
+
+    A `token` or an `Authorization` header takes precedence.
+    """
     typed: bool = field(default=False, compare=False)
-    """Whether the user named it by its URL, not by a label in a configuration file."""
+    """Whether the user gave the server's URL instead of a label from a configuration file."""
 
     def __post_init__(self) -> None:
         validate_label(self.label)
         if (self.url is None) != bool(self.command):
             raise InvalidValueError("server", self.label, "reached by a URL or by a command, and not by both")
-        if not self.spelled:
-            spelled = shlex.join(self.command) if self.url is None else without_query(self.url)
-            object.__setattr__(self, "spelled", spelled)
+        if not self.as_written:
+            as_written = shlex.join(self.command) if self.url is None else without_query(self.url)
+            object.__setattr__(self, "as_written", as_written)
 
     @classmethod
     def parse(cls, text: str) -> "Target":
-        """Return the target of a URL, or of `stdio:` and a command. Raises `UsageError`."""
+        """Return the target for a URL, or for `stdio:` followed by a command. Raises `UsageError`."""
         url = text.removeprefix(_SERVER)
         if url.startswith(("http://", "https://")):
-            return cls(url_slug(url), url=url, spelled=without_query(url), typed=True)
+            return cls(url_slug(url), url=url, as_written=without_query(url), typed=True)
         if text.startswith(COMMAND) and (words := _words(text)):
             return cls(command_slug(words), command=words, cwd=_relevant_folder(words))
         raise UsageError(
@@ -101,23 +110,23 @@ class Target:
     def place(self) -> str:
         """The URL without secrets, or the name of the program, for models, clients and logs."""
         if self.url is not None:
-            return self.spelled
+            return self.as_written
         return f"{PurePath(self.command[0]).name}{' …' * (len(self.command) > 1)}"
 
     @property
     def has_token(self) -> bool:
-        """Whether there is a token or an `Authorization` header already, so that no login is used."""
+        """Whether there is already a token or an `Authorization` header, so that no login is used."""
         named = any(name.lower() == "authorization" for name in self.headers)
         return self.token is not None or named
 
     @property
     def advice(self) -> LoginAdvice:
         """Messages for the user if the server requires a login."""
-        return LoginAdvice(self.label, self.spelled if self.typed else self.label)
+        return LoginAdvice(self.label, self.as_written if self.typed else self.label)
 
     def without_secrets(self, text: str) -> str:
-        """Return a message about the server with all secrets of the target replaced by `…`."""
-        text = text.replace(self.url, self.spelled) if self.url else text
+        """Replace all secrets of the target in a message with `…`."""
+        text = text.replace(self.url, self.as_written) if self.url else text
         for secret in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(secret, "…")
         return text
@@ -131,9 +140,9 @@ class Target:
 
     @property
     def identity(self) -> str:
-        """The server that the label points at: a URL, or a command and its working directory (H28).
+        """Identifies the server behind the label: a URL, or a command and its working directory (H28).
 
-        It is stored, so it contains no secrets: parts that may be secret are hashed.
+        The identity is stored, so parts that may be secret are hashed.
         """
         if self.url is not None:
             known = without_query(self.url)
@@ -143,12 +152,15 @@ class Target:
 
     @property
     def login_label(self) -> str:
-        """The label of its login. For a typed URL, it is always derived from the URL."""
+        """The label under which a login is stored.
+
+        For a URL that the user typed, it is always derived from the URL.
+        """
         return url_slug(self.url) if self.typed and self.url is not None else self.label
 
     @property
     def login_identity(self) -> str:
-        """The server that a login is for: the URL without its query, as in `skillwire login URL`."""
+        """Identifies the server to which a login belongs: its URL without the query."""
         return self.identity if self.url is None else without_query(self.url)
 
 
@@ -160,7 +172,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _relevant_folder(words: Sequence[str]) -> Path | None:
-    """Return the current folder if a word of the command is a relative path to a file; None otherwise."""
+    """Return the current folder if a word of the command is a relative path to a file, else None."""
     here = (word for word in words if not Path(word).is_absolute() and Path(word).is_file())
     return Path.cwd() if next(here, None) is not None else None
 

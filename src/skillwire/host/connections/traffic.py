@@ -1,4 +1,7 @@
-"""Limits on what a server may send, for each answer and unsolicited. Counting precedes parsing."""
+"""Limits on the data that a server sends, in responses and unsolicited.
+
+Data is counted before it is parsed.
+"""
 
 import re
 import time
@@ -29,56 +32,73 @@ _LISTS = (RESOURCES_LIST, RESOURCES_TEMPLATES, PROMPTS_LIST, TOOLS_LIST, DIRECTO
 _LISTEN = "subscriptions/listen"
 _LONGEST_ID = 16
 MIN_CHARGE = 256
-"""The least number of bytes that each chunk counts for: a million chunks of one byte take long, too."""
+"""Minimum number of bytes that a chunk counts for, because a million chunks of one byte also take long to
+process.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficLimits:
-    """Limits on what a server may send over one connection. An excess ends the answer or the connection."""
+    """Limits on the data that a server sends over one connection.
+
+    Exceeding a limit ends the response or the connection.
+    """
 
     initialize_bytes: int = MiB
-    """Bytes of the answer to `initialize` or `server/discover`, including instructions."""
+    """Maximum size of the response to `initialize` or `server/discover`, including instructions, in bytes."""
     page_bytes: int = 16 * MiB
-    """Bytes of one page of a list."""
+    """Maximum size of one page of a list, in bytes."""
     page_values: int = 300_000
-    """JSON values in one page of `skills/list`: parsed, each takes up to about 450 bytes."""
-    plain_page_values: int = 100_000
-    """JSON values in one page of any other list. The SDK validates each entry, which takes more memory."""
-    listing_bytes: int = 64 * MiB
-    """Bytes of all pages of one list together."""
-    entry_bytes: int = 4 * MiB
-    """Bytes of the answer to `skills/get`."""
-    read_bytes: int = 33 * MiB
-    """Bytes of the answer to `resources/read` or `prompts/get`: twice the largest skill, plus 1 MiB."""
-    answer_values: int = 20_000
-    """JSON values in any answer that is not a list. The content of a file is one value."""
-    small_answer_bytes: int = 64 * 1024
-    """Bytes of every other answer."""
-    head_bytes: int = 256 * 1024
-    """Bytes of the headers of one HTTP response, including interim (1xx) responses."""
-    unsolicited_message_bytes: int = MiB
-    """Bytes of one unsolicited message."""
-    unsolicited_messages: int = 10_000
-    """Unsolicited messages at once. `unsolicited_messages_per_second` more are allowed each second.
+    """Maximum number of JSON values in one page of `skills/list`.
 
-    Over HTTP, each chunk of a stream counts as a message, too.
+    A parsed value takes up to about 450 bytes.
+    """
+    plain_page_values: int = 100_000
+    """Maximum number of JSON values in one page of any other list.
+
+    The SDK validates each entry, which takes more memory.
+    """
+    listing_bytes: int = 64 * MiB
+    """Maximum size of all pages of one list together, in bytes."""
+    entry_bytes: int = 4 * MiB
+    """Maximum size of the response to `skills/get`, in bytes."""
+    read_bytes: int = 33 * MiB
+    """Maximum size of the response to `resources/read` or `prompts/get`, in bytes: twice the largest skill,
+    plus 1 MiB.
+    """
+    answer_values: int = 20_000
+    """Maximum number of JSON values in any response that is not a list.
+
+    The content of a file is one value.
+    """
+    small_answer_bytes: int = 64 * 1024
+    """Maximum size of any other response, in bytes."""
+    head_bytes: int = 256 * 1024
+    """Maximum size of the headers of one HTTP response, including interim (1xx) responses, in bytes."""
+    unsolicited_message_bytes: int = MiB
+    """Maximum size of one unsolicited message, in bytes."""
+    unsolicited_messages: int = 10_000
+    """Maximum number of unsolicited messages at once.
+
+    Each second, `unsolicited_messages_per_second` more are allowed. Over HTTP, each chunk of a stream also
+    counts as a message.
     """
     unsolicited_messages_per_second: float = 400.0
     unsolicited_bytes: int = 4 * MiB
-    """Unsolicited bytes at once."""
+    """Maximum number of unsolicited bytes at once."""
     unsolicited_bytes_per_second: float = 256 * 1024.0
     unsolicited_values: int = 100_000
-    """Unsolicited JSON values at once."""
+    """Maximum number of unsolicited JSON values at once."""
     unsolicited_values_per_second: float = 20_000.0
     unanswered_requests: int = 64
-    """Requests of the server that are not answered yet."""
+    """Maximum number of unanswered requests from the server."""
     write_seconds: float = 30.0
-    """Seconds for a server to read one message from its stdin."""
+    """Seconds in which a server must read one message from its stdin."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """A limit of bytes for the answers to several requests together."""
+    """A common limit on the size of several responses, in bytes."""
 
     total: int
     left: int = field(init=False)
@@ -89,20 +109,20 @@ class Budget:
 
 @dataclass(slots=True)
 class Answer:
-    """The limits for the answer to one request."""
+    """The limits for the response to one request."""
 
     max_bytes: int
     max_values: int
     budget: Budget | None = None
     stream: bool = False
-    """Whether it is a notification stream, which has no end and counts as unsolicited."""
+    """Whether the response is a notification stream, which has no end and counts as unsolicited."""
     refused: str = ""
-    """Why reading it was stopped; empty if it was not."""
+    """Why reading the response was stopped; empty if it was not stopped."""
 
 
 @dataclass(slots=True)
 class Expected:
-    """Tighter limits that the sender of a request sets, and the answer that they apply to."""
+    """Tighter limits that the sender of a request sets, and the response to which they apply."""
 
     max_bytes: int | None = None
     budget: Budget | None = None
@@ -110,7 +130,7 @@ class Expected:
 
     @property
     def refused(self) -> str:
-        """Why reading the answer was stopped; empty if it was not."""
+        """Why reading the response was stopped; empty if it was not stopped."""
         return "" if self.answer is None else self.answer.refused
 
 
@@ -119,7 +139,7 @@ _expected: ContextVar[Expected | None] = ContextVar("expected", default=None)
 
 @contextmanager
 def limit_answer(max_bytes: int | None = None, budget: Budget | None = None) -> Generator[Expected]:
-    """Set tighter limits for the answer to the request that this task sends in this block."""
+    """Set tighter limits for the response to the request that this task sends inside the block."""
     expected = Expected(max_bytes, budget)
     token = _expected.set(expected)
     try:
@@ -129,14 +149,14 @@ def limit_answer(max_bytes: int | None = None, budget: Budget | None = None) -> 
 
 
 class AnswerTooLargeError(Exception):
-    """An answer has more bytes or JSON values than its limits allow."""
+    """A response has more bytes or JSON values than its limits allow."""
 
 
 class JsonValueCounter:
-    """Counts the values in chunks of JSON, without parsing it.
+    """Counts the values in chunks of JSON without parsing them.
 
-    A line break ends every string, because JSON strings contain none. So a quote outside the JSON, such as in
-    a comment of an event stream, cannot hide what follows.
+    A line break ends every string, because JSON strings contain no line breaks. So a quote outside the JSON,
+    such as in a comment of an event stream, cannot hide the text that follows.
     """
 
     __slots__ = ("_carry", "_in_string", "values")
@@ -146,7 +166,7 @@ class JsonValueCounter:
         self._carry, self._in_string = b"", False
 
     def feed(self, piece: bytes) -> int:
-        """Count a chunk, and return the number of values so far. It may be a few too high."""
+        """Count a chunk. Return the number of values so far, which may be slightly too high."""
         text = self._carry + piece
         whole = text.rstrip(b"\\")  # the escaped character may be in the next chunk
         self._carry, text = b"\\" * ((len(text) - len(whole)) % 2), whole
@@ -202,23 +222,26 @@ class Traffic:
             self.failure = failure
             self.on_failure()
 
-    # Our requests and their answers
+    # Requests to the server, and its responses
 
     def ask(self, request: RequestId, method: str) -> None:
-        """Register a request before it is sent, with the limits for its answer."""
+        """Register a request before it is sent, with the limits for its response."""
         expected = _expected.get() or Expected()
         expected.answer = self._pending[request] = self._answer(method, expected)
 
     def answer_to(self, request: object) -> Answer | None:
-        """Return the limits for the answer to a request; None if there is no such request."""
+        """Return the limits for the response to a request, or None if there is no such request."""
         return self._pending.get(_normalize_id(request))
 
     def finish_request(self, request: object) -> bool:
-        """Unregister a request that was answered or cancelled. Return whether there was one."""
+        """Unregister a request that was answered or cancelled. Return whether it was registered."""
         return self._pending.pop(_normalize_id(request), None) is not None
 
     def largest(self) -> Answer:
-        """Return the largest limits of all pending answers, for transports that cannot tell them apart."""
+        """Return the largest limits of all pending responses.
+
+        This is for transports that cannot tell responses apart.
+        """
         pending = [each for each in self._pending.values() if not each.stream]
         return Answer(
             max([each.max_bytes for each in pending] + [self.limits.unsolicited_message_bytes]),
@@ -241,7 +264,7 @@ class Traffic:
             size = min(size, expected.max_bytes)
         return Answer(size, values, expected.budget, stream=method == _LISTEN)
 
-    # Unsolicited messages of the server
+    # Unsolicited messages from the server
 
     def count_unsolicited(self, size: int = 0, values: int = 0, messages: int = 0) -> None:
         """Count unsolicited bytes, JSON values and messages."""
@@ -262,14 +285,14 @@ class Traffic:
                 self.abort(f"{message}, or {rate:,.0f} a second")
 
     def count_request(self) -> None:
-        """Count a request of the server."""
+        """Count a request from the server."""
         self._unanswered += 1
         self.count_unsolicited(messages=1)
         if self._unanswered > (limit := self.limits.unanswered_requests):
             self.abort(f"the server sends more than {limit:,} requests without waiting for the answers")
 
     def count_response(self) -> None:
-        """Count the answer to a request of the server."""
+        """Count the response to a request from the server."""
         self._unanswered -= 1
 
 
@@ -281,14 +304,14 @@ def _normalize_id(request: object) -> RequestId:
 
 
 class Meter:
-    """Counts the bytes and JSON values of one answer as they arrive."""
+    """Counts the bytes and JSON values of one response as they arrive."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer, self._counter = answer, JsonValueCounter()
         self._size = 0
 
     def feed(self, piece: bytes) -> None:
-        """Count a chunk. Raises `AnswerTooLargeError` if the answer exceeds its limits."""
+        """Count a chunk. Raises `AnswerTooLargeError` if the response exceeds its limits."""
         answer, budget = self._answer, self._answer.budget
         self._size += max(len(piece), MIN_CHARGE)
         if budget is not None:

@@ -1,17 +1,20 @@
-"""A client for the Skills extension: list, get and read the skills of one server within limits."""
+"""A client for the Skills extension: list, get and read one server's skills, within limits."""
 
+import asyncio
 import base64
 import binascii
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import unquote
 
+import anyio
 import anyio.lowlevel
 import mcp_types as types
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
 from pydantic import ConfigDict, ValidationError
 
 from skillwire.core.json_text import weight
@@ -20,33 +23,46 @@ from skillwire.core.record import Limits
 from skillwire.errors import VerificationError
 from skillwire.host.connections.http import wants_login
 from skillwire.host.connections.traffic import Budget, TrafficLimits, limit_answer
+from skillwire.protocol.claims import MAX_URI, Dialect, SkillClaim, parse_entry
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.messages import (
+    COMPLETE,
     DIRECTORY_READ,
     PROMPTS_GET,
     PROMPTS_LIST,
     RESOURCES_LIST,
     RESOURCES_READ,
+    RESOURCES_TEMPLATES,
     SKILLS_GET,
     SKILLS_LIST,
     find_declared_settings,
     reads_directories,
 )
-from skillwire.protocol.remote import Dialect, SkillClaim, parse_entry
-from skillwire.safe_text import quoted
+from skillwire.protocol.templates import MAX_TEMPLATES, ListedTemplates, is_template_value
+from skillwire.safe_text import quoted, strip_invisible
 
 MAX_PAGES = 1000
 MAX_ENTRIES = 20_000
-"""Limits of pages, and of entries good or bad, of one list (H2)."""
+"""Maximum number of pages and of entries, valid or not, in one list (H2)."""
 _MAX_CURSOR = 65_536
 MAX_LIST = 64 * 1024 * 1024
-"""Limit of bytes of one list, estimated as it takes memory (H25)."""
+"""Maximum memory that one list takes, estimated in bytes (H25)."""
 _YIELD_EVERY = 200
-"""Entries to parse before other tasks get their turn."""
+"""Number of entries to parse before other tasks can run."""
 _READ_OVERHEAD, _READ_FACTOR = 256 * 1024, 6
-"""Bytes around the content of an answer, and the most bytes that JSON needs for one byte of content."""
+"""Bytes around the content of a response, and the maximum number of bytes that JSON needs for one byte of
+content.
+"""
+_TEMPLATE_SECONDS = 5.0
+"""Maximum time to list the templates of skills, in seconds, from the start of the listing of skills."""
+_TEMPLATE_BYTES = 8 * 1024 * 1024
+"""Maximum size of the list of templates, in bytes."""
+_MAX_COMPLETIONS, _MAX_COMPLETION, _COMPLETION_BYTES = 100, 128, 1024 * 1024
+"""Maximum number of suggested values to use, of characters in each, and of bytes in the response."""
+_FOLDER_SECONDS = 20.0
+"""Seconds to look for the children of a folder in `resources/list`. Those found by then are returned."""
 BUDGET = 256 * 1024 * 1024
-"""Limit of bytes to read from one server (H25)."""
+"""Maximum number of bytes to read from one server (H25)."""
 
 
 class _Params(types.RequestParams):
@@ -85,7 +101,9 @@ class Listing:
     findings: Findings = field(default_factory=Findings)
     complete: bool = True
     dialect: Dialect | None = None
-    """The dialect of the server; None if no dialect gave a skill."""
+    """The dialect in which the server lists skills; None if no skill was found in any dialect."""
+    templates: ListedTemplates = field(default_factory=ListedTemplates)
+    """Templates, each for many skills. Problems with templates do not make the list of skills incomplete."""
     _seen: set[str] = field(default_factory=set[str], repr=False)
 
     def take(self, parsed: "SkillClaim | list[Problem]") -> None:
@@ -99,7 +117,7 @@ class Listing:
             self.skills.append(parsed)
 
     def end(self, finding: Problem) -> None:
-        """Mark the listing as incomplete, and add the reason."""
+        """Mark the listing as incomplete, and add the reason as a finding."""
         self.complete = False
         self.findings.add(finding)
 
@@ -116,7 +134,7 @@ class SkillsClient:
         legacy_flags: bool = False,
         traffic: TrafficLimits | None = None,
     ) -> None:
-        """`budget` limits the bytes of all reads until `refill`.
+        """Create a client. `budget` limits the bytes of all reads until `refill`.
 
         With `legacy_flags`, the extension may also be declared where early drafts declared it.
         """
@@ -125,10 +143,12 @@ class SkillsClient:
         self._legacy_flags = legacy_flags
         self.limits = limits or Limits()
         self._budget = self._left = budget
+        self._templates_are_slow = False
+        """Whether the server did not list its templates in time. If so, they are not requested again."""
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """The settings of the extension that the server declares; None if it does not declare it (H1)."""
+        """The extension settings that the server declares; None if it declares none (H1)."""
         capabilities = self._client.server_capabilities
         return find_declared_settings(
             capabilities.extensions, capabilities.experimental if self._legacy_flags else None
@@ -136,12 +156,12 @@ class SkillsClient:
 
     @property
     def reads_directories(self) -> bool:
-        """Whether `read_directory` may be called: the server declares exactly `true` (H1)."""
+        """Whether `read_directory` may be called, because the server declares exactly `true` (H1)."""
         return reads_directories(self.declared, legacy_flags=self._legacy_flags)
 
     @property
     def declares_legacy(self) -> bool:
-        """Whether the declaration counts only because of `legacy_flags`."""
+        """Whether the extension is declared only where early drafts declared it."""
         settings = find_declared_settings(self._client.server_capabilities.extensions)
         return settings != self.declared or reads_directories(settings) != self.reads_directories
 
@@ -165,16 +185,83 @@ class SkillsClient:
         Raises `VerificationError` or `MCPError`.
         """
         listing = Listing(dialect=Dialect.FINAL)
-        async for entry in self.entries(listing):
-            listing.take(parse_entry(entry, self.limits))
+        async with self.listing_templates() as templates:
+            async for entry in self.entries(listing):
+                listing.take(parse_entry(entry, self.limits))
+            listing.templates = await templates
         return listing
 
+    @asynccontextmanager
+    async def listing_templates(self) -> "AsyncGenerator[asyncio.Task[ListedTemplates]]":
+        """Yield a task that lists templates while the caller lists skills. Its errors become findings."""
+        task = asyncio.create_task(self._list_templates())
+        try:
+            yield task
+        finally:
+            task.cancel()
+            with anyio.CancelScope(shield=True):  # the task ends at once
+                await asyncio.wait([task])
+
+    async def _list_templates(self) -> ListedTemplates:
+        """Return the templates in `resources/templates/list` that arrive in time."""
+        found = ListedTemplates()
+        if not self.offers_resources or self._templates_are_slow:
+            return found
+        try:
+            with anyio.fail_after(_TEMPLATE_SECONDS):
+                await self._take_templates(found)
+        except TimeoutError:
+            self._templates_are_slow = True  # do not delay the next list, too
+            found.fail(f"the templates of skills were not listed in {_TEMPLATE_SECONDS:g} seconds")
+        except VerificationError as error:
+            found.fail(error.problems[0].message)
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND:
+                found.fail(refusal(RESOURCES_TEMPLATES, error).message)
+        except Exception as error:  # noqa: BLE001 - malformed answers make the SDK raise many kinds
+            found.fail(f"the answer could not be used: {quoted(str(error) or type(error).__name__)}")
+        return found
+
+    async def _take_templates(self, found: ListedTemplates) -> None:
+        listing = Listing()
+        entries = self._entries(RESOURCES_TEMPLATES, "resourceTemplates", {}, listing, _TEMPLATE_BYTES)
+        async for entry in entries:
+            if found.is_full:
+                found.fail(f"it has more than {MAX_TEMPLATES:,} templates of skills; the rest is ignored")
+                return
+            found.take(entry)
+        for finding in listing.findings.kept:  # the list was cut off
+            found.fail(finding.message)
+
+    async def complete(self, uri_template: str, parameter: str, typed: str) -> "list[str]":
+        """Return the values that the server suggests for a parameter. Show the values to people only.
+
+        Values that are long, or that people cannot see completely, are left out. Raises `MCPError` or
+        `VerificationError`.
+        """
+        if self._client.server_capabilities.completions is None:
+            return []
+        params = {
+            "ref": {"type": "ref/resource", "uri": uri_template},
+            "argument": {"name": parameter, "value": typed},
+        }
+        answer = (await self._ask(COMPLETE, params, uri_template, _COMPLETION_BYTES)).get("completion")
+        values: object = cast("dict[str, object]", answer).get("values") if isinstance(answer, dict) else None
+        found = cast("list[object]", values)[:_MAX_COMPLETIONS] if isinstance(values, list) else []
+        return [each for each in found if isinstance(each, str) and _is_shown_whole(each)]
+
     def entries(self, listing: Listing) -> AsyncGenerator[object]:
-        """Yield each entry of `skills/list`, unchecked. If it is cut off, `listing` gets the reason."""
+        """Yield each entry of `skills/list`, unchecked.
+
+        If the list is cut off, the reason is added to `listing`.
+        """
         return self._entries(SKILLS_LIST, "skills", {}, listing)
 
     def resources(self, listing: Listing) -> AsyncGenerator[object]:
-        """Yield each entry of `resources/list`, unchecked. If it is cut off, `listing` gets the reason."""
+        """Yield each entry of `resources/list`, unchecked.
+
+        If the list is cut off, the reason is added to `listing`.
+        """
         return self._entries(RESOURCES_LIST, "resources", {}, listing)
 
     async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> SkillClaim:
@@ -189,11 +276,11 @@ class SkillsClient:
         return parsed
 
     async def read(self, uri: str, size: int | None = None, *, max_bytes: int | None = None) -> bytes:
-        """Return the bytes at `uri`. The answer must be one block with exactly that URI, within limits (H25).
+        """Return the bytes at `uri`.
 
-        Every read counts towards the budget. Nothing is requested if the listed `size` exceeds what reads in
-        progress leave of the budget. `max_bytes` limits an answer of unknown size. Raises `VerificationError`
-        or `MCPError`.
+        The response must be one block with exactly that URI, within limits (H25). Every read counts towards
+        the budget. Nothing is requested if the listed `size` exceeds the budget that is left by reads in
+        progress. `max_bytes` limits a response of unknown size. Raises `VerificationError` or `MCPError`.
         """
         if max_bytes is None:
             max_bytes = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
@@ -208,9 +295,9 @@ class SkillsClient:
         return self._decode_block(uri, blocks[0])
 
     async def read_all(self, uri: str) -> dict[str, bytes]:
-        """Return the content of every block of the answer, by the URI of the block.
+        """Return the content of every block in the response, by the block's URI.
 
-        Only servers from before the extension answer with several blocks. Raises `VerificationError` or
+        Only servers that predate the extension respond with several blocks. Raises `VerificationError` or
         `MCPError`.
         """
         async with self._reserve(uri, 1):
@@ -240,6 +327,29 @@ class SkillsClient:
             children.append(cast("Mapping[str, Any]", child))
         listing.findings.raise_first()
         return children
+
+    async def list_folder(self, uri: str) -> "list[str]":
+        """Return the URIs of the direct children of a folder.
+
+        They come from `resources/directory/read` if the server declares it (H1). Otherwise, they come from
+        the part of `resources/list` that arrives in time, which must list something below the folder.
+        Raises `VerificationError` or `MCPError`.
+        """
+        if self.reads_directories:
+            return [str(child["uri"]) for child in await self.read_directory(uri)]
+        children: dict[str, None] = {}
+        if self.offers_resources:
+            # Resources that were listed before a timeout or an invalid page still count.
+            with anyio.move_on_after(_FOLDER_SECONDS), suppress(VerificationError):
+                async for resource in self.resources(Listing()):
+                    if (child := _child_above(uri, resource)) is not None:
+                        children[child] = None
+                    if len(children) == self.limits.files:
+                        break
+        if not children:
+            message = "the server lists no folders; read the files that the text of the skill names"
+            raise VerificationError("", server_problem(uri, Rule.READ_FAILED, message))
+        return list(children)
 
     async def prompts(self) -> AsyncGenerator[Mapping[str, Any]]:
         """Yield every prompt that the server lists. Raises `VerificationError` or `MCPError`."""
@@ -275,7 +385,7 @@ class SkillsClient:
     def _decode_block(self, uri: str, block: Mapping[str, Any]) -> bytes:
         """Return the content of a block, and subtract it from the budget."""
         weight, left = _block_size(block), self._left
-        self._left -= max(weight, 1)  # empty files count, too
+        self._left -= max(weight, 1)  # empty files also count
         if weight > left:
             raise VerificationError("", self._budget_error(uri))
         return _content(uri, block, self.limits.bytes)
@@ -295,7 +405,7 @@ class SkillsClient:
         with limit_answer(max_bytes, budget) as expected:
             try:
                 return await ask(self._client, method, **params)
-            except ValidationError as error:  # the SDK validates the shape of some answers
+            except ValidationError as error:  # the SDK validates the shape of some responses
                 at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
                 message = f"the answer does not follow the protocol, at {quoted(at)}"
                 raise VerificationError("", server_problem(place, Rule.READ_SHAPE, message)) from error
@@ -307,11 +417,16 @@ class SkillsClient:
                 ) from error
 
     async def _entries(
-        self, method: str, key: str, params: Mapping[str, Any], listing: Listing
+        self,
+        method: str,
+        key: str,
+        params: Mapping[str, Any],
+        listing: Listing,
+        max_bytes: int | None = None,
     ) -> AsyncGenerator[object]:
         """Yield each entry of each page, up to the limits of entries and bytes (H2, H25)."""
         count, left = 0, MAX_LIST
-        async for page in self._pages(method, params, listing):
+        async for page in self._pages(method, params, listing, max_bytes):
             entries = page.get(key)
             if not isinstance(entries, list):
                 listing.findings.add(server_problem(method, Rule.LIST_SHAPE, f"`{key}` is not a list"))
@@ -332,11 +447,11 @@ class SkillsClient:
                 yield entry
 
     async def _pages(
-        self, method: str, params: Mapping[str, Any], listing: Listing
+        self, method: str, params: Mapping[str, Any], listing: Listing, max_bytes: int | None = None
     ) -> AsyncGenerator[Mapping[str, Any]]:
-        """Yield each page. An empty cursor counts as a cursor. A repeated one ends the list (H2)."""
+        """Yield each page. An empty cursor counts as a cursor. A repeated cursor ends the list (H2)."""
         cursors: set[str] = set()
-        page_params, budget = dict(params), Budget(self._traffic.listing_bytes)
+        page_params, budget = dict(params), Budget(max_bytes or self._traffic.listing_bytes)
         for _ in range(MAX_PAGES):
             try:
                 page = await self._ask(method, page_params, method, budget=budget)
@@ -366,6 +481,7 @@ class SkillsClient:
 
 
 def _is_child(folder: str, child: object) -> bool:
+    """Return whether the entry `child` has the URI of a direct child of `folder`."""
     uri = cast("Mapping[str, Any]", child).get("uri") if isinstance(child, dict) else None
     below = f"{folder.rstrip('/')}/"
     if not isinstance(uri, str) or not uri.startswith(below):
@@ -374,8 +490,27 @@ def _is_child(folder: str, child: object) -> bool:
     return name not in {"", ".", ".."} and not {"/", "\\", "\0"} & set(name)
 
 
+def _child_above(folder: str, resource: object) -> str | None:
+    """Return the URI of the direct child of `folder` that is or contains a listed resource, or None."""
+    uri = cast("Mapping[str, Any]", resource).get("uri") if isinstance(resource, dict) else None
+    below = f"{folder.rstrip('/')}/"
+    if not isinstance(uri, str) or not uri.startswith(below) or len(uri) > MAX_URI:
+        return None
+    child = f"{below}{uri.removeprefix(below).partition('/')[0]}"
+    return child if _is_child(folder, {"uri": child}) else None
+
+
+def _is_shown_whole(value: str) -> bool:
+    """Return whether people see all of a suggested value."""
+    return (
+        len(value) <= _MAX_COMPLETION
+        and is_template_value(value)
+        and strip_invisible(value, _MAX_COMPLETION) == value
+    )
+
+
 def _block_size(block: Mapping[str, Any]) -> int:
-    """Return the number of bytes in a block, valid or not."""
+    """Return the number of bytes in a block, which may be invalid."""
     text, blob = block.get("text"), block.get("blob")
     weight = len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0
     return weight + (len(blob.rstrip("=")) * 3 // 4 if isinstance(blob, str) else 0)
@@ -396,7 +531,7 @@ def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
             ) from error
     else:
         encoded = str(blob)
-        if len(encoded) > limit // 3 * 4 + 8:  # before decoding takes the memory
+        if len(encoded) > limit // 3 * 4 + 8:  # check before decoding, which takes memory
             raise VerificationError(
                 "", server_problem(uri, Rule.READ_BUDGET, f"it has more than {limit:,} bytes")
             )
@@ -414,5 +549,6 @@ def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
 
 
 def refusal(uri: str, error: MCPError) -> Problem:
-    """Return the problem for an error answer of a server."""
-    return server_problem(uri, Rule.READ_FAILED, f"the server refused: {quoted(str(error))}")
+    """Convert a server's error response to a problem."""
+    said = str(error).replace("`", "'")  # inside our own backticks
+    return server_problem(uri, Rule.READ_FAILED, f"the server refused: {quoted(said)}")

@@ -1,13 +1,15 @@
 """A client for earlier drafts: finds the dialect of a server, then lists and reads its skills."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 import anyio
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT
 
 from skillwire.core.concurrency import process_in_order
 from skillwire.core.names import SKILL_FILE
@@ -15,18 +17,20 @@ from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Limits
 from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import Listing, SkillsClient, refusal
+from skillwire.protocol.archive_rules import UnpackedFiles
+from skillwire.protocol.claims import DeliveryClaim, Dialect, SkillClaim, parse_entry, uri_faults
 from skillwire.protocol.draft_index import read_draft_index
 from skillwire.protocol.drafts import INDEX_URI
 from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.legacy import ListedResources, read_manifest
+from skillwire.protocol.legacy import ListedResources, read_manifest, read_unlisted
 from skillwire.protocol.messages import EXTENSION, MANIFEST, RESOURCES_LIST, SKILLS_LIST
-from skillwire.protocol.remote import DeliveryClaim, Dialect, SkillClaim, parse_entry
-from skillwire.protocol.verify import delivery_faults, relative_path, unpack_skill
+from skillwire.protocol.templates import ListedTemplates
+from skillwire.protocol.verify import delivery_faults, document_faults, relative_path, unpack_delivery
 
 _INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
-"""Limits of bytes for an index, and for a manifest."""
+"""Maximum size of an index, and of a manifest, in bytes."""
 MAX_MANIFESTS = 1000
-"""Limit of manifests to read from one server: each takes a request (H2)."""
+"""Maximum number of manifests to read from one server. Each takes a request (H2)."""
 
 
 class RetrievedBytes:
@@ -78,15 +82,28 @@ _WARNINGS = {
 async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
     """Return the skills of a server, and the dialect in which it lists them.
 
-    Without `drafts`, only `skills/list` is tried. With `drafts`, the first dialect that gives a skill is
-    used, and a finding names it. Skills of several dialects are never mixed. A missing index or list is not
-    an error. Raises `MCPError` if the server is gone, or if it refused a list and no dialect gave a skill.
+    Without `drafts`, only `skills/list` is tried. With `drafts`, the newest dialect that gives a skill is
+    used, and a finding names it if it is a draft. Skills of several dialects are never mixed. A missing index
+    or list is not an error. Raises `MCPError` if the server is gone, or if it refused a list and no dialect
+    gave a skill.
     """
-    search = _Search(client, drafts=drafts)
+    async with client.listing_templates() as templates:
+        return await _discover(client, templates, drafts=drafts)
+
+
+async def _discover(
+    client: SkillsClient, listed_templates: "asyncio.Task[ListedTemplates]", *, drafts: bool
+) -> Listing:
+    search, templates = _Search(client, drafts=drafts), ListedTemplates()
     later = (search.index, search.manifests, search.scan, search.old_uris) if drafts else ()
     findings, complete = Findings(), True
     for attempt in (search.methods, *later):  # newest first: newer dialects have more digests
+        if attempt == search.manifests and (templates.claims or (await listed_templates).claims):
+            # The remaining dialects guess what is a skill. A server with templates needs no guess.
+            listing = Listing(dialect=_dialect_of_templates(client, templates))
+            break
         listing = await attempt()
+        templates.merge(listing.templates)
         findings.take(listing.findings)
         complete &= listing.complete
         if listing.skills:
@@ -95,13 +112,24 @@ async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
         if search.refused is not None:
             raise search.refused
         listing = Listing(dialect=None if client.declared is None else Dialect.FINAL)
+    templates.merge(await listed_templates)
     if client.declares_legacy:
         message = "the extension, or its `directoryRead`, is declared as in early drafts"
         findings.add(server_problem(SKILLS_LIST, Rule.OLD_DRAFT, message))
     if listing.dialect is not None and listing.dialect in _WARNINGS:
         place, message = _WARNINGS[listing.dialect]
         findings.add(server_problem(place, Rule.OLD_DRAFT, message))
-    return Listing(listing.skills, findings, complete, listing.dialect)
+    dialect = listing.dialect
+    if dialect is not None:
+        templates.claims = {key: replace(each, dialect=dialect) for key, each in templates.claims.items()}
+    return Listing(listing.skills, findings, complete, dialect, templates)
+
+
+def _dialect_of_templates(client: SkillsClient, indexed: ListedTemplates) -> Dialect:
+    """Return the dialect of a server that has templates and no skills."""
+    if client.declared is not None:
+        return Dialect.FINAL
+    return next((each.dialect for each in indexed.claims.values()), Dialect.SCAN)
 
 
 class _Search:
@@ -113,7 +141,7 @@ class _Search:
         self._resources: ListedResources | None = None
 
     async def methods(self) -> Listing:
-        """Request `skills/list`. If no entry is valid in the final form, use those valid in draft C."""
+        """Return the skills in `skills/list` that are valid in the final form, or else in draft C."""
         listing, older = Listing(dialect=Dialect.FINAL), Listing(dialect=Dialect.DRAFT_C)
         limits = self._client.limits
         if self._client.declared is None:  # its methods must not be called (H1)
@@ -131,7 +159,7 @@ class _Search:
         return older
 
     async def index(self) -> Listing:
-        """Read the index of the early drafts, if there is one."""
+        """Return the skills in the index of the early drafts; none if there is no index."""
         if not self._client.offers_resources:
             return Listing()
         try:
@@ -143,10 +171,11 @@ class _Search:
         except MCPError as error:  # a missing index is not an error
             _require_answer(error)
             return Listing()
-        return Listing(list(index.skills.values()), index.findings, index.complete, index.dialect)
+        skills = list(index.skills.values())
+        return Listing(skills, index.findings, index.complete, index.dialect, index.templates)
 
     async def manifests(self) -> Listing:
-        """Read each listed manifest."""
+        """Return the skill of each listed manifest."""
         listing = Listing(dialect=Dialect.MANIFEST)
         resources = await self._listed(listing)
 
@@ -193,7 +222,7 @@ class _Search:
     async def _each(
         self, entries: AsyncGenerator[object], place: str, listing: Listing
     ) -> AsyncGenerator[object]:
-        """Yield each entry. If the server fails midway, the entries so far count."""
+        """Yield each entry. If a page cannot be used, add a finding to `listing` instead of raising."""
         try:
             async for entry in entries:
                 yield entry
@@ -201,7 +230,11 @@ class _Search:
             listing.end(error.problems[0])
         except MCPError as error:
             self.refused = _require_answer(error)
-            listing.end(refusal(place, error))
+            if self._drafts and place == SKILLS_LIST and error.code == METHOD_NOT_FOUND:
+                message = f"the server declares the extension `{EXTENSION}`, but has no `{SKILLS_LIST}`"
+                listing.findings.add(server_problem(SKILLS_LIST, Rule.OLD_DRAFT, message))
+            else:
+                listing.end(refusal(place, error))
 
 
 def _require_answer(error: MCPError) -> MCPError:
@@ -225,7 +258,7 @@ class DraftsClient:
         self._discovered, self._discovery_lock = False, anyio.Lock()
         self._skills: dict[str, SkillClaim] = {}
         self._retrieved = RetrievedBytes(client.limits)
-        self._unpacked: tuple[DeliveryClaim, dict[str, bytes]] | None = None
+        self._unpacked: tuple[DeliveryClaim, UnpackedFiles] | None = None
         """The last archive and its files, for further reads. Cached only if its digest is known."""
 
     @property
@@ -253,20 +286,44 @@ class DraftsClient:
     async def get(self, uri: str) -> SkillClaim:
         """Return the current version of the skill at `uri`. Raises `VerificationError` or `MCPError`.
 
-        Dialects without `skills/get` have listed skills only.
+        Without `skills/get`, the skills are listed again. The `SKILL.md` of an unlisted skill is read (H3).
         """
         await self._discover_once()
-        dialect = self.dialect or Dialect.FINAL
-        if self.declared is not None and dialect.has_methods:
-            skill = await self.client.get(uri, dialect)
-            self._skills[uri] = skill
-            return skill
-        listing = await discover(self.client)
-        found = next((skill for skill in listing.skills if skill.uri == uri), None)
-        if found is None:
-            raise VerificationError("", server_problem(uri, Rule.READ_FAILED, "the server does not list it"))
-        self._skills[uri] = found  # the others stay as listed, because callers rely on that
+        found = await self._get_by_method(uri) or await self._get_without_method(uri)
+        self._skills[uri] = found  # other skills stay as listed, because callers rely on that
         return found
+
+    async def _get_by_method(self, uri: str) -> SkillClaim | None:
+        """Request `skills/get`. Return None if the dialect or the server does not have it."""
+        dialect = self.dialect or Dialect.FINAL
+        if self.declared is None or not dialect.has_methods:
+            return None
+        try:
+            return await self.client.get(uri, dialect)
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return None
+
+    async def _get_without_method(self, uri: str) -> SkillClaim:
+        listing = await discover(self.client)
+        listed = next((skill for skill in listing.skills if skill.uri == uri), None)
+        return await self._read_unlisted(uri, listing.dialect) if listed is None else listed
+
+    async def _read_unlisted(self, uri: str, dialect: Dialect | None) -> SkillClaim:
+        """Return the skill at a URI that no list contains. Only its `SKILL.md` is known."""
+        missing = VerificationError("", server_problem(uri, Rule.READ_FAILED, "the server does not list it"))
+        if not self.client.offers_resources or any(uri_faults(uri)):
+            raise missing
+        try:
+            content = await self.client.read(uri)
+        except MCPError as error:
+            _require_answer(error)
+            raise missing from error
+        parsed = read_unlisted(uri, content, dialect or Dialect.SCAN)
+        if not isinstance(parsed, SkillClaim):
+            raise VerificationError("", parsed[0])
+        return parsed
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
         """Return the bytes at `uri`, from the archive of its skill if it has one.
@@ -284,13 +341,28 @@ class DraftsClient:
         """Return the direct children of a folder. Raises `VerificationError` or `MCPError`."""
         return await self.client.read_directory(uri)
 
-    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> dict[str, bytes]:
-        """Return all files of a skill by their paths. Raises `VerificationError` or `MCPError`."""
+    async def list_folder(self, uri: str) -> "list[str]":
+        """Return the URIs of the direct children of a folder. Raises `VerificationError` or `MCPError`."""
+        return await self.client.list_folder(uri)
+
+    async def complete(self, uri_template: str, parameter: str, typed: str) -> "list[str]":
+        """Return the values that the server suggests for a parameter. Raises as `list_folder` does."""
+        return await self.client.complete(uri_template, parameter, typed)
+
+    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> UnpackedFiles:
+        """Return all files in an archive of a skill. Raises `VerificationError` or `MCPError`.
+
+        The archive's `SKILL.md` is compared with the skill's entry before anything is returned.
+        """
         if self._unpacked is not None and self._unpacked[0] == archive:
-            return self._unpacked[1]
-        files = unpack_skill(skill, archive, await self.client.read(archive.uri), self.limits)
-        self._unpacked = None if archive.digest is None else (archive, files)
-        return files
+            unpacked = self._unpacked[1]
+        else:
+            # Read by its own URI: the folder of another skill may contain it.
+            unpacked = unpack_delivery(archive, await self.client.read(archive.uri), self.limits)
+            self._unpacked = None if archive.digest is None else (archive, unpacked)
+        for fault in document_faults(skill, archive, unpacked.files):
+            raise VerificationError("", fault)
+        return unpacked
 
     async def _discover_once(self) -> None:
         """List the skills once, to learn the dialect and where files are. Errors are ignored here."""
@@ -316,11 +388,20 @@ class DraftsClient:
                 raise VerificationError("", fault)
             return content
         if skill.archives:
-            return _pick_file(await self.unpack(skill, skill.archives[0]), relative_path(skill, uri), uri)
+            unpacked = await self.unpack(skill, skill.archives[0])
+            return _pick_file(unpacked.files, relative_path(skill, uri), uri)
         if skill.dialect is Dialect.OLD_URIS:
             every = await self.client.read_all(f"{skill.root}/")
             return _pick_file({unquote(own): content for own, content in every.items()}, unquote(uri), uri)
         return await self.client.read(uri, size)
+
+
+def drafts_only(client: SkillsClient | DraftsClient, archive: DeliveryClaim) -> DraftsClient:
+    """Return a client that can unpack archives. Raises `VerificationError` if drafts are turned off."""
+    if isinstance(client, DraftsClient):
+        return client
+    message = "only earlier drafts of the extension have archives, and these are turned off"
+    raise VerificationError("", server_problem(archive.uri, Rule.ARCHIVE, message))
 
 
 def _pick_file(files: Mapping[str, bytes], key: str | None, uri: str) -> bytes:

@@ -17,12 +17,15 @@ from skillwire.errors import LoginError, UsageError
 from skillwire.host.login.flow import LoginRequest
 
 PATIENCE = 300.0
-"""Seconds for the user to log in."""
+"""Seconds in which the user must log in."""
 _PATH = "/callback"
 _MAX_HEAD = 16 * 1024
 _HEAD_SECONDS = 10.0
 _AT_ONCE, _IN_ALL = 16, 1000
-"""Limits of connections, at once and in all. A web page in the user's browser could open any number."""
+"""Maximum number of connections, concurrently and in total.
+
+A web page in the user's browser could open any number.
+"""
 _REQUEST = re.compile(rb"GET (/[!-~]*) HTTP/1\.[01]\r\n")
 _HOST = re.compile(rb"\r\nhost:[ \t]*([!-~]*)[ \t]*\r\n", re.IGNORECASE)
 _PAGE = "<!doctype html><meta charset=utf-8><title>Skillwire</title><p>{}\n"
@@ -33,9 +36,9 @@ Show = Callable[[LoginRequest], None]
 
 
 class LoopbackLogin:
-    """Shows login pages, and waits for the browser to come back. It handles any number of logins.
+    """Shows login pages, and waits for the browser's redirect. Handles any number of logins.
 
-    A request without the `state` of a login that is waiting has no effect.
+    A request has no effect unless it contains the `state` of a login that is waiting.
     """
 
     def __init__(self, port: int, show: Show, timeout_seconds: float) -> None:
@@ -48,7 +51,10 @@ class LoopbackLogin:
         return f"http://127.0.0.1:{self._port}{_PATH}"
 
     async def __call__(self, request: LoginRequest) -> str:
-        """Return the URL that the browser was sent to. Raises `LoginError` if it does not come in time."""
+        """Return the URL to which the browser was redirected.
+
+        Raises `LoginError` if no redirect arrives in time.
+        """
         redirect = self._waiting[request.state] = asyncio.get_running_loop().create_future()
         self._left = _IN_ALL
         try:
@@ -81,7 +87,7 @@ class LoopbackLogin:
                 await writer.wait_closed()
 
     def _answer(self, head: bytes) -> bytes:
-        """Return the answer to a request. If it belongs to a login, resume that login."""
+        """Return the response to a request. If the request belongs to a login, resume that login."""
         request, host = _REQUEST.match(head), _HOST.search(head)
         if request is None or host is None or host[1] != f"127.0.0.1:{self._port}".encode():
             return _http(400, _UNKNOWN)
@@ -102,7 +108,7 @@ def open_in_browser(request: LoginRequest) -> None:
 
 
 def has_browser() -> bool:
-    """Whether a graphical browser can be opened. A text browser would take over the terminal."""
+    """Return whether a graphical browser can be opened. A text browser would take over the terminal."""
     if sys.platform in {"darwin", "win32"}:
         return True
     return any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
@@ -112,14 +118,14 @@ def has_browser() -> bool:
 async def browser_login(
     show: Show = open_in_browser, *, port: int = 0, timeout_seconds: float = PATIENCE
 ) -> AsyncGenerator[LoopbackLogin]:
-    """Yield a handler that opens login pages and waits for the browser on a port of this machine.
+    """Yield a handler that opens login pages and waits for the browser's redirect on a local port.
 
-    `show` is called with each login page. Without a `port`, a free one is used. Each login may take
-    `timeout_seconds` seconds. Raises `UsageError` if the port is taken.
+    `show` is called with each login page. If `port` is 0, any free port is used. Each login must finish
+    within `timeout_seconds`. Raises `UsageError` if the port is taken.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        if sys.platform != "win32":  # on Windows, it would let other programs listen on the port, too
-            # Otherwise the port stays in use for a minute after each login.
+        if sys.platform != "win32":  # on Windows, it would let other programs listen on the same port
+            # Otherwise, the port stays in use for a minute after each login.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", port))
@@ -139,7 +145,7 @@ async def browser_login(
 
 
 def _open(url: str) -> None:
-    with suppress(Exception):  # the URL is printed, too
+    with suppress(Exception):  # the URL is also printed
         webbrowser.open(url)
 
 

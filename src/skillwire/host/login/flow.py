@@ -1,8 +1,8 @@
 """Log in with OAuth, using the SDK's client.
 
 The SDK implements the protocol: discovery (RFC 9728, RFC 8414), registration (RFC 7591), PKCE (RFC 7636),
-resource indicators (RFC 8707) and issuer identification (RFC 9207). `LoginFetcher` sends its requests, and
-decides where they may go.
+resource indicators (RFC 8707) and issuer identification (RFC 9207). `LoginFetcher` sends the SDK's requests,
+and decides which addresses they may reach.
 """
 
 import re
@@ -61,41 +61,41 @@ class LoginRequest:
     server: str
     """The URL of the server, without secrets."""
     issuer: str
-    """The login server. It may be on another site than the server."""
+    """The login server. It may be on a different site than the MCP server."""
     url: str
-    """The login page: `https`, or on this machine."""
+    """The login page. Its URL is `https` or has a loopback address."""
     redirect_uri: str
-    """Where the login page sends the browser afterwards."""
+    """The URI to which the login page redirects the browser."""
     scope: str
     sites: tuple[str, ...] = ()
-    """The hosts of the login page and of the token endpoint, if they differ from the issuer's."""
+    """The hosts of the login page and token endpoint that differ from the issuer's host."""
     state: str = field(default="", repr=False)
-    """The redirect must repeat this value."""
+    """The value that the redirect must repeat."""
 
 
 class LoginHandler(Protocol):
-    """Shows the user a login page, and returns the redirect of their browser."""
+    """Shows the user a login page, and returns the URL to which the browser is redirected."""
 
     @property
     def redirect_uri(self) -> str:
-        """The URI that the login page redirects the browser to."""
+        """The URI to which the login page redirects the browser."""
         ...
 
     async def __call__(self, request: LoginRequest) -> str:
-        """Return the URL that the browser was sent to, with its query."""
+        """Return the URL to which the browser was redirected, including its query."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class KnownClient:
-    """An OAuth client that is already registered. Without one, a new client is registered."""
+    """An OAuth client that is already registered."""
 
     id: str
     secret: str = field(default="", repr=False)
 
 
 def checked_scopes(scopes: Iterable[str]) -> str:
-    """Return scopes as one string, without duplicates. Raises `UsageError` for an invalid scope."""
+    """Join scopes into one string without duplicates. Raises `UsageError` if a scope is invalid."""
     every = [scope for each in scopes for scope in each.split()]
     if wrong := next((scope for scope in every if not _SCOPE.fullmatch(scope)), None):
         raise UsageError(f"{quoted(wrong)} is not a scope", hint="separate scopes by spaces")
@@ -115,8 +115,7 @@ async def log_in(
     """Log the user in to a server, and return the login. Raises `LoginError`.
 
     `scope` is requested in addition to the scopes that the server names when it refuses a request. With
-    `allow_private`, the login server may be on this machine or in a private network even if the server is
-    not.
+    `allow_private`, a public server may name a login server at a loopback address or in a private network.
     """
     if target.url is None:
         raise LoginError(target.label, "it is started by a command", "it gets your environment variables")
@@ -129,9 +128,9 @@ async def log_in(
 
 
 class _Provider(OAuthClientProvider):
-    """The SDK's client, but a root issuer may end with a slash or not.
+    """The SDK's client, but the issuer may differ from its metadata by a trailing slash.
 
-    Many servers name their login server with the slash, while its own metadata omits it.
+    Many servers name their login server with a trailing slash, but the login server's own metadata omits it.
     """
 
     adopted_issuer = ""
@@ -140,7 +139,7 @@ class _Provider(OAuthClientProvider):
         return self.adopted_issuer or super()._select_authorization_server(advertised)
 
     def adopt_issuer(self, response: httpx2.Response | None) -> bool:
-        """Use the issuer as written in its metadata; return whether that differs from before."""
+        """Use the issuer as written in the login server's metadata. Return whether it changed."""
         issuer, expected = issuer_in(response), self.context.auth_server_url or ""
         if self.adopted_issuer or issuer == expected or not issuers_match(issuer, expected):
             return False
@@ -170,7 +169,8 @@ class _Login:
             redirect_uris=[AnyUrl(handler.redirect_uri)],
             client_name=CLIENT_NAME,
         )
-        # The login server sees this URL as the resource. A query may hold keys, so it stays here.
+        # The login server sees this URL as the resource. The query is omitted, because it may contain
+        # secrets.
         resource = without_query(server)
         self._provider = _Provider(resource, metadata, memory, self._show, self._wait_for_redirect)
 
@@ -191,18 +191,18 @@ class _Login:
         except LoginServerError as error:
             raise self._login_error(str(error)) from error
         except (OAuthRegistrationError, OAuthTokenError) as error:
-            # Their messages repeat whole answers, which may hold secrets.
+            # The messages of these exceptions repeat whole responses, which may contain secrets.
             raise self._login_error(_refusal_reason(self._last)) from error
         except OAuthFlowError as error:
             raise self._login_error(quoted(str(error), 300)) from error
-        except (ValueError, httpx2.InvalidURL) as error:  # from parsers, for instance of a URL
+        except (ValueError, httpx2.InvalidURL) as error:  # raised by parsers, for instance for a URL
             raise self._login_error(
                 "an answer of the server or of the login server cannot be used"
             ) from error
         return self._record()
 
     async def _run_flow(self, request: httpx2.Request, challenge: httpx2.Response) -> None:
-        """Send the SDK's requests until it would repeat the first request with a token."""
+        """Send the SDK's requests until the SDK would repeat the first request with a token."""
         flow = self._provider.async_auth_flow(request)
         try:
             await anext(flow)
@@ -216,7 +216,10 @@ class _Login:
             await flow.aclose()
 
     def _checked_metadata(self) -> OAuthMetadata:
-        """Return the metadata of the login server. Raises `LoginError` before anything is sent there."""
+        """Return the login server's metadata.
+
+        Raises `LoginError` if it is missing or unsuitable, so that nothing is sent to that login server.
+        """
         known = self._provider.context.oauth_metadata
         if known is None:
             hint = "if you have a token, pass its variable to other commands with `--token-env`"
@@ -235,13 +238,13 @@ class _Login:
         return known
 
     async def _show(self, url: str) -> None:
-        """Prepare the request for the handler, once the metadata is checked."""
+        """Check the metadata, then prepare the login request for the handler."""
         known = self._checked_metadata()
         context = self._provider.context
         if self._given and context.client_info is not None and context.client_info.client_secret:
             context.client_info.token_endpoint_auth_method = _secret_method(known)
         endpoint, _, query = url.rpartition("?")
-        if "?" in endpoint:  # the endpoint has a query of its own
+        if "?" in endpoint:  # the endpoint already has a query
             url = f"{endpoint}&{query}"
         if not url.isascii() or not url.isprintable():
             raise self._login_error("the URL of the login page contains invalid characters")
@@ -264,7 +267,7 @@ class _Login:
         fields = {name: values[0] for name, values in parse_qs(urlsplit(redirect).query).items()}
         if fields.get("state") != request.state:
             raise self._login_error("the answer does not belong to this login: its `state` differs")
-        # Check the issuer before any text of the answer is shown (RFC 9207).
+        # Check the issuer before any text from the response is shown (RFC 9207).
         validate_authorization_response_iss(fields.get("iss"), self._provider.context.oauth_metadata)
         if error := fields.get("error"):
             why = f": {quoted(about)}" if (about := fields.get("error_description", "")) else ""
@@ -295,7 +298,7 @@ class _Login:
         )
         content = record.to_bytes(with_tokens=True)
         try:
-            LoginRecord.from_bytes(content)  # do not store what could not be read back
+            LoginRecord.from_bytes(content)  # do not store a record that could not be read back
         except BrokenRecordError as error:
             raise self._login_error(f"the answers of the login server cannot be stored: {error}") from error
         if len(content) > MAX_RECORD:
@@ -307,7 +310,7 @@ class _Login:
 
 
 def _challenge(request: httpx2.Request, response: httpx2.Response, scope: str) -> httpx2.Response:
-    """Return a 401 that makes the SDK start a login, even if the server did not require one yet."""
+    """Return a 401 response that makes the SDK start a login, even if the server has not required one yet."""
     parts = ["error=invalid_token"]
     if response.status_code in {_CHALLENGED, _FORBIDDEN}:
         if where := extract_resource_metadata_from_www_auth(response):
@@ -322,13 +325,16 @@ def _challenge(request: httpx2.Request, response: httpx2.Response, scope: str) -
 
 
 def _secret_method(known: OAuthMetadata) -> str:
-    """Return how a client with a secret authenticates. Basic is the default (RFC 8414, section 2)."""
+    """Return the method by which a client with a secret authenticates.
+
+    The default is Basic (RFC 8414, section 2).
+    """
     supported = known.token_endpoint_auth_methods_supported or ("client_secret_basic",)
     return "client_secret_post" if "client_secret_post" in supported else "client_secret_basic"
 
 
 def _other_sites(known: OAuthMetadata) -> tuple[str, ...]:
-    """Return the hosts of the login page and of the token endpoint, if they are not the issuer's."""
+    """Return the hosts of the login page and token endpoint that differ from the issuer's host."""
     issuer, *others = (
         httpx2.URL(str(each)).netloc.decode()
         for each in (known.issuer, known.authorization_endpoint, known.token_endpoint)

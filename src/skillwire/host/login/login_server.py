@@ -1,4 +1,4 @@
-"""Requests to OAuth login servers: where they may go, token renewal and revocation."""
+"""Send requests to OAuth login servers, only to allowed addresses. Renew and revoke tokens."""
 
 import json
 from collections.abc import Generator
@@ -36,19 +36,19 @@ from skillwire.host.store.login_record import (
 from skillwire.safe_text import escape_invisible, quoted
 
 _CONNECT = _READ = 15.0
-"""Seconds to connect, and between two chunks of an answer."""
+"""Timeouts in seconds for connecting and for each chunk of a response."""
 _REQUEST_SECONDS, _SECONDS = 20.0, 90.0
 """Seconds for one request, and for all requests of one login together."""
 _MAX_BYTES = 256 * 1024
-"""Limit of bytes of one answer. The metadata of a login server has a few kilobytes."""
+"""Maximum size of one response in bytes. A login server's metadata has a few kilobytes."""
 _MAX_REQUESTS = 40
-"""Limit of requests of one login, redirects included."""
-_REFUSAL = "it is on this machine or in a private network, and the server that names it is not"
+"""Maximum number of requests in one login, including redirects."""
+_REFUSAL = "it is at a loopback address or in a private network, and the server that names it is not"
 ALLOW_PRIVATE = "if you want that, add `--allow-private`"
 _HEADERS = frozenset({"content-type", "location", "www-authenticate"})
-"""The headers of an answer that are used."""
+"""The response headers that are used."""
 _ERRORS = frozenset({200, 400, 401, 403})
-"""Statuses of OAuth errors. Some login servers send them with 200."""
+"""Statuses of OAuth errors. Some login servers send errors with status 200."""
 _FINAL = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "bad_refresh_token"})
 """Errors after which no renewal of the login can work (RFC 6749, section 5.2; the last is GitHub's).
 
@@ -60,16 +60,17 @@ temporary.
 class LoginFetcher:
     """Sends the requests of one login. Use it as a context manager.
 
-    A public server cannot make this machine connect to itself or to a private network, neither by an address
-    nor by a name. Plain `http` is used between loopback addresses only.
+    A public server cannot direct requests to a loopback address or a private network, neither by an address
+    nor by a name. Plain `http` is used only if both the server and the login server have loopback addresses.
     """
 
     def __init__(
         self, label: str, server: str, *, allow_private: bool = False, public_only: bool = False
     ) -> None:
-        """`server` is the URL of the server, named by the user or by a configuration file.
+        """Create a fetcher.
 
-        With `public_only`, only public addresses are allowed for that URL, too. Raises `LoginError`.
+        `server` is the URL of the MCP server, given by the user or a configuration file. With `public_only`,
+        that URL must also have a public address. Raises `LoginError`.
         """
         self._label = label
         self._server = httpx2.URL(server)
@@ -90,7 +91,7 @@ class LoginFetcher:
         await self._stack.aclose()
 
     def check(self, url: httpx2.URL, what: str) -> None:
-        """Raise `LoginError` if neither requests nor the user's browser may go to `url`."""
+        """Raise `LoginError` if requests and the user's browser must not be sent to `url`."""
         shown = quoted(str(url.copy_with(query=None, fragment=None, userinfo=b"")))
         if url.scheme not in {"https", "http"} or not url.host or url.userinfo:
             raise LoginError(self._label, f"{what} is at {shown}, which is not a web address")
@@ -101,12 +102,17 @@ class LoginFetcher:
             raise LoginError(self._label, f"{what} is at {shown}: {_REFUSAL}", ALLOW_PRIVATE)
 
     async def send(self, request: httpx2.Request, what: str = "the login server") -> httpx2.Response:
-        """Return the whole answer. Raises `LoginError`, or `LoginServerError` if none came."""
+        """Return the complete response.
+
+        Raises `LoginError`, or `LoginServerError` if there is no response.
+        """
         self.check(request.url, what)
         self._left -= 1
         if self._left < 0:
             raise LoginError(self._label, f"the login takes more than {_MAX_REQUESTS} requests")
-        request.headers.setdefault("Accept", "application/json")  # some servers send form data otherwise
+        request.headers.setdefault(
+            "Accept", "application/json"
+        )  # otherwise, some servers respond with form data
         request.headers["User-Agent"] = f"skillwire/{__version__}"
         request.headers["Accept-Encoding"] = "identity"
         request.extensions = {**request.extensions, "trace": head_trace(self._traffic)}
@@ -191,7 +197,7 @@ async def renew(record: LoginRecord, server: str) -> LoginRecord:
 async def revoke(record: LoginRecord, server: str) -> bool:
     """Revoke the tokens at the login server (RFC 7009). Return whether the server supports that.
 
-    Raises `LoginServerError` or `LoginError` if it did not confirm.
+    Raises `LoginServerError` or `LoginError` if the login server did not confirm the revocation.
     """
     tokens = record.tokens
     if tokens is None or not record.revocation_endpoint:
@@ -250,7 +256,7 @@ class MemoryTokenStorage:
 
 
 class _StoredClient(OAuthClientProvider):
-    """The SDK's client in the state after a login."""
+    """The SDK's client, with the data of a stored login."""
 
     @classmethod
     def of(cls, record: LoginRecord, server: str) -> "_StoredClient":
@@ -302,12 +308,12 @@ def is_usable(tokens: OAuthToken) -> bool:
 
 
 def error_code(response: httpx2.Response) -> str:
-    """Return the code of an OAuth error; empty if the answer holds none."""
+    """Return the code of an OAuth error, or an empty string if the response contains none."""
     return _text_in(response, "error")
 
 
 def issuer_in(response: httpx2.Response | None) -> str:
-    """Return the issuer in the metadata of a login server; empty if there is none."""
+    """Return the issuer in a login server's metadata, or an empty string if there is none."""
     return "" if response is None else _text_in(response, "issuer")
 
 

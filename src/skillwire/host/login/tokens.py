@@ -1,4 +1,4 @@
-"""Use the token of a stored login, renewed by one process at a time. The user is never asked."""
+"""Use a stored login's token. Only one process at a time renews it. The user is never asked."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from skillwire.host.store.login_record import LoginExpiredError, LoginRecord, Lo
 from skillwire.host.store.logins import Logins
 
 _KEYRING_PAUSE = 60.0
-"""Seconds before a keyring that failed is read again."""
+"""Seconds after which a keyring that failed is read again."""
 
 
 def with_login(target: Target, logins: Logins) -> Target:
@@ -22,7 +22,7 @@ def with_login(target: Target, logins: Logins) -> Target:
 
 
 def uses_login(target: Target) -> bool:
-    """Whether a target that `with_login` returned uses a stored login."""
+    """Return whether a target that `with_login` returned uses a stored login."""
     return isinstance(target.tokens, StoredLogin) and not target.has_token
 
 
@@ -43,7 +43,7 @@ class StoredLogin:
         self._keyring_failed: tuple[KeyringStateError | None, float] = None, 0.0
 
     async def token(self) -> str | None:
-        """Return the token to send; None if no one has logged in.
+        """Return the token to send, or None if no one has logged in.
 
         Raises `StateError` or `UnavailableError`.
         """
@@ -57,25 +57,27 @@ class StoredLogin:
         return await self.renewed(record.tokens.access)
 
     async def renewed(self, refused: str) -> str | None:
-        """Return a new token in place of one that was refused or has expired; None if a login is needed.
+        """Return a new token to replace a refused or expired token, or None if a login is needed.
 
-        Each refresh token is used once, however many tasks and processes ask. Raises as `token` does.
+        Each refresh token is used only once, even if several tasks and processes renew at the same time.
+        Raises the same errors as `token`.
         """
         async with self._logins.locked(self._label):
             record = await self._record()
             if record is None or record.tokens is None:
                 return None
             if record.tokens.access != refused and not record.expired:
-                return record.tokens.access  # another task or process has renewed it
+                return record.tokens.access  # another task or process has renewed the token
             if not record.tokens.refresh and not record.expired:
                 raise LoginRequiredError("", self._advice.refused())  # the refusal may be temporary
-            # From the request on, the old refresh token may be used up. A cancelled request would lose the
-            # new one, and the login with it. The request has a time limit of its own.
+            # Once the request is sent, the old refresh token may be invalid. If the request were cancelled,
+            # the new refresh token would be lost, and therefore the login. The request has its own time
+            # limit.
             with anyio.CancelScope(shield=True):
                 return await self._renewed(record)
 
     async def _renewed(self, record: LoginRecord) -> str | None:
-        from skillwire.host.login.login_server import renew  # noqa: PLC0415 - slow to load, and seldom needed
+        from skillwire.host.login.login_server import renew  # noqa: PLC0415 - slow to load and rarely needed
 
         try:
             fresh = await renew(record, self._url)
@@ -97,7 +99,7 @@ class StoredLogin:
         return self._known
 
     async def _read(self, stamp: tuple[int, ...]) -> LoginRecord | None:
-        """Return the login from disk and keyring. A keyring that failed is not read again for a while."""
+        """Return the login from disk and keyring. A keyring that failed is not read again for some time."""
         failed, until = self._keyring_failed
         if failed is not None and stamp == self._stamp and anyio.current_time() < until:
             raise failed

@@ -11,19 +11,20 @@ from skillwire.core.record import Limits
 from skillwire.errors import UnavailableError, VerificationError
 from skillwire.host.connections.labels import validate_label
 from skillwire.host.dialects.client import Listing, SkillsClient
-from skillwire.host.dialects.drafts import DraftsClient
+from skillwire.host.dialects.drafts import DraftsClient, drafts_only
+from skillwire.protocol.archive_rules import UnpackedFiles
+from skillwire.protocol.claims import DeliveryClaim, SkillClaim
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET
-from skillwire.protocol.remote import SkillClaim
+from skillwire.protocol.messages import EXTENSION, SKILLS_GET
 from skillwire.safe_text import quoted
 
 _T = TypeVar("_T")
 
 
 class SkillsTransport(Protocol):
-    """Sends requests to one server. A `ServerSource` turns the answers into records.
+    """Sends requests to one server. A `ServerSource` converts the results to records.
 
-    Its methods raise `SkillwireError` or `MCPError`. What they return is not verified.
+    The methods raise `SkillwireError` or `MCPError`. Their results are not verified.
     """
 
     @property
@@ -36,12 +37,12 @@ class SkillsTransport(Protocol):
 
     @property
     def identity(self) -> str | None:
-        """The server that the label points at. Without it, no approval is stored (H28)."""
+        """Identifies the server behind the label. If it is None, no approval is stored (H28)."""
         ...
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """The settings of the extension that the server declared when last reached; None if none (H1)."""
+        """The extension settings that the server last declared; None if it declared none (H1)."""
         ...
 
     async def list(self) -> Listing: ...
@@ -52,15 +53,29 @@ class SkillsTransport(Protocol):
 
     async def read(self, uri: str, size: int | None = None) -> bytes: ...
 
-    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]": ...
+    async def list_folder(self, uri: str) -> "list[str]":
+        """Return the URIs of the direct children of a folder, as far as the server shows them."""
+        ...
+
+    async def complete(self, uri_template: str, parameter: str, typed: str) -> "list[str]":
+        """Return the values that the server suggests for a parameter of a template, to show to people."""
+        ...
+
+    def refill(self) -> None:
+        """Reset the number of bytes that may be read. Each listing does this, too (H25)."""
+        ...
+
+    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> UnpackedFiles:
+        """Return all files in an archive of a skill, verified against its digest."""
+        ...
 
     def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
-        """Yield whenever skills may have changed, and at the latest after `every` seconds."""
+        """Yield whenever skills may have changed. With `every`, also yield after about that many seconds."""
         ...
 
 
 class ConnectedServer:
-    """A server that your program is connected to, through an open client of the SDK."""
+    """A server to which your program is already connected, through an open client of the SDK."""
 
     def __init__(
         self,
@@ -71,9 +86,10 @@ class ConnectedServer:
         drafts: bool = False,
         limits: Limits | None = None,
     ) -> None:
-        """`identity` identifies the server, such as by its URL. Without it, no approval is stored (H28).
+        """Wrap an open client. `identity` identifies the server, for example by its URL.
 
-        With `drafts`, the server may use earlier drafts of the extension.
+        If `identity` is None, no approval is stored (H28). With `drafts`, the server may use earlier drafts
+        of the extension.
         """
         self.label = validate_label(label)
         self.identity = identity
@@ -89,14 +105,17 @@ class ConnectedServer:
         return self._client.declared
 
     async def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
-        """Yield every `every` seconds. Notifications of the server go to the owner of the client."""
+        """Yield every `every` seconds, or never if `every` is None.
+
+        Notifications from the server are delivered to the owner of the client.
+        """
         while every is not None:
             await anyio.sleep(every)
             yield
 
     async def list(self) -> Listing:
         """Return the listed skills. The list is empty if the server does not declare the extension (H1)."""
-        self._client.refill()  # each listing has its own budget
+        self._client.refill()  # each listing has a new budget
         if self.declared is None and isinstance(self._skills, SkillsClient):
             return Listing()
         return await self._call(self._skills.list())
@@ -110,11 +129,17 @@ class ConnectedServer:
     async def read(self, uri: str, size: int | None = None) -> bytes:
         return await self._call(self._skills.read(uri, size))
 
-    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
-        if not self._skills.reads_directories:
-            message = f"the server does not declare `{DIRECTORY_READ}`"
-            raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, message))
-        return await self._call(self._skills.read_directory(uri))
+    async def list_folder(self, uri: str) -> "list[str]":
+        return await self._call(self._skills.list_folder(uri))
+
+    async def complete(self, uri_template: str, parameter: str, typed: str) -> "list[str]":
+        return await self._call(self._skills.complete(uri_template, parameter, typed))
+
+    def refill(self) -> None:
+        self._client.refill()
+
+    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> UnpackedFiles:
+        return await self._call(drafts_only(self._skills, archive).unpack(skill, archive))
 
     async def _call(self, answer: Awaitable[_T]) -> _T:
         try:

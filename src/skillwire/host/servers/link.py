@@ -20,33 +20,37 @@ from skillwire.host.connections.connection import Connect, Connection
 from skillwire.host.connections.target import Target
 from skillwire.host.connections.traffic import TrafficLimits
 from skillwire.host.dialects.client import Listing, SkillsClient
-from skillwire.host.dialects.drafts import DraftsClient
+from skillwire.host.dialects.drafts import DraftsClient, drafts_only
+from skillwire.protocol.archive_rules import UnpackedFiles
+from skillwire.protocol.claims import DeliveryClaim, SkillClaim
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_LIST
-from skillwire.protocol.remote import SkillClaim
+from skillwire.protocol.messages import EXTENSION, SKILLS_LIST
 from skillwire.safe_text import quoted
 
 _LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
-"""Error codes of a lost connection. The second is sent by a server that was restarted meanwhile."""
+"""Error codes of a lost connection. A server that was restarted sends the second."""
 _LOST_WORDS = re.compile(r"^Connection closed$|^SSE stream|session", re.IGNORECASE)
-"""Messages of a lost connection. Many servers use these codes for other errors, too."""
+"""Messages of a lost connection.
+
+They are compared, because many servers also use these codes for other errors.
+"""
 _TRIES = 2
 _MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
 """Seconds between two attempts to reconnect while a caller waits for changes."""
 _LONGEST_LISTING = 300.0
-"""Seconds for all pages of a list together. A server could send pages in time without end (H2)."""
+"""Seconds in which all pages of a list must arrive. Otherwise, a server could send pages endlessly (H2)."""
 _IDLE = 50
-"""The pause before the next poll, as a multiple of the time that a listing takes."""
+"""The minimum pause before the next poll, as a multiple of the time that a listing takes."""
 
 Value = TypeVar("Value")
 _Client: TypeAlias = SkillsClient | DraftsClient
 
 
 class ServerLink:
-    """Sends requests to one server, over as many connections as it takes.
+    """Sends requests to one server, and reconnects as often as needed.
 
-    Answers are not cached. A task owns each connection, so any caller may send requests, and be cancelled, at
-    any time. Use it as a context manager, or `close` it.
+    Responses are not cached. A separate task owns each connection, so any caller can send requests or be
+    cancelled at any time. Use the link as a context manager, or `close` it.
     """
 
     def __init__(
@@ -58,10 +62,10 @@ class ServerLink:
         traffic: TrafficLimits | None = None,
         connect: Connect | None = None,
     ) -> None:
-        """With `drafts`, the server may use earlier drafts of the extension.
+        """Create a link. With `drafts`, the server may use earlier drafts of the extension.
 
-        A server that sends more than `traffic` allows is disconnected, and contacted again later. `connect`
-        replaces the function that connects to the target.
+        If a server sends more than `traffic` allows, the link disconnects and contacts it again later.
+        `connect` replaces the function that connects to the target.
         """
         self.target = target
         self._drafts = drafts
@@ -74,7 +78,7 @@ class ServerLink:
         self._drafts_client: DraftsClient | None = None
         self._listing: asyncio.Task[Listing] | None = None
         self._listings: set[asyncio.Task[Listing]] = set()
-        """The current listing, and older ones that callers may still wait for."""
+        """The current listing, and older listings for which callers may still wait."""
         self._declared: Mapping[str, Any] | None = None
         self._closed = False
         self._penalty, self._not_before = 0.0, 0.0
@@ -96,7 +100,7 @@ class ServerLink:
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """The settings of the extension that the server declared when last reached; None if none (H1)."""
+        """The extension settings that the server last declared; None if it declared none (H1)."""
         return self._declared
 
     async def __aenter__(self) -> Self:
@@ -106,7 +110,7 @@ class ServerLink:
         await self.close()
 
     async def close(self) -> None:
-        """Cancel all listings, close all connections, and wait until they are gone."""
+        """Cancel all listings, close all connections, and wait until both have ended."""
         self._closed = True
         with anyio.CancelScope(shield=True):  # each wait is limited to a few seconds
             for listing in self._listings:
@@ -120,8 +124,8 @@ class ServerLink:
     async def list(self) -> Listing:
         """Return all pages of `skills/list`. Concurrent callers share one listing (H29).
 
-        If `declared` is None, no method of the extension is called (H1). Without `drafts`, the listing is
-        then empty. Raises `UnavailableError`, `VerificationError` or `MCPError`.
+        If `declared` is None, no method of the extension is called (H1). In this case, the listing is empty
+        unless `drafts` is set. Raises `UnavailableError`, `VerificationError` or `MCPError`.
         """
         if self._listing is None or self._listing.done():
             self._listing = asyncio.create_task(self._list())
@@ -130,7 +134,7 @@ class ServerLink:
         return await asyncio.shield(self._listing)
 
     async def get(self, uri: str) -> SkillClaim:
-        """Return the skill at `uri`, listed or not (H3). Raises as `list` does."""
+        """Return the skill at `uri`, listed or not (H3). Raises the same errors as `list`."""
 
         async def get(client: _Client) -> SkillClaim:
             if client.declared is None and isinstance(client, SkillsClient):
@@ -141,26 +145,36 @@ class ServerLink:
         return await self._call(get)
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
-        """Return the bytes at `uri`. `size` is the listed size. Raises as `list` does."""
+        """Return the bytes at `uri`. `size` is the listed size. Raises the same errors as `list`."""
         return await self._call(lambda client: client.read(uri, size))
 
-    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
-        """Return the direct children of a folder. Raises as `list` does."""
+    async def list_folder(self, uri: str) -> "list[str]":
+        """Return the URIs of the direct children of a folder. Raises the same errors as `list`."""
+        return await self._call(lambda client: client.list_folder(uri))
 
-        async def read(client: _Client) -> "list[Mapping[str, Any]]":
-            if not client.reads_directories:  # the method must not be called (H1)
-                message = f"the server does not declare `{DIRECTORY_READ}`"
-                raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, message))
-            return await client.read_directory(uri)
+    async def complete(self, uri_template: str, parameter: str, typed: str) -> "list[str]":
+        """Return the values that the server suggests for a parameter of a template. Raises as `list` does."""
+        return await self._call(lambda client: client.complete(uri_template, parameter, typed))
 
-        return await self._call(read)
+    def refill(self) -> None:
+        """Reset the number of bytes that may be read. Each listing does this, too (H25)."""
+        if self._client is not None:
+            self._client.refill()
+
+    async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> UnpackedFiles:
+        """Return all files in an archive of a skill, verified. Raises as `list` does."""
+
+        async def unpack(client: _Client) -> UnpackedFiles:
+            return await drafts_only(client, archive).unpack(skill, archive)
+
+        return await self._call(unpack)
 
     async def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
-        """Yield whenever skills may have changed: on a notification, on a disconnect and on a reconnect.
+        """Yield whenever skills may have changed: after a notification, a disconnect or a reconnect.
 
         While a caller iterates, the link stays connected. Notifications that arrive while the caller is busy
-        are combined into one. With `every`, it also yields after that many seconds, or later if a listing
-        takes long.
+        are combined into one. With `every`, also yields after that many seconds, or later if a listing takes
+        long.
         """
         known, away, pause = self._change_count, False, _MIN_PAUSE
         while not self._closed:
@@ -181,7 +195,9 @@ class ServerLink:
                         await self._wait_for_change(known)
                 known, away = self._change_count, False
                 yield
-            if connection is None or connection.closed:  # also limits a server that drops every connection
+            if (
+                connection is None or connection.closed
+            ):  # also limits reconnects to a server that drops every connection
                 await anyio.sleep(max(pause, self._not_before - time.monotonic()))
                 pause = min(2 * pause, _MAX_PAUSE)
             else:
@@ -211,7 +227,7 @@ class ServerLink:
 
         async def list_all(client: _Client) -> Listing:
             if self._client is not None:
-                self._client.refill()  # each listing has its own budget
+                self._client.refill()  # each listing has a new budget
             undeclared = client.declared is None and isinstance(client, SkillsClient)
             return Listing() if undeclared else await client.list()
 
@@ -228,9 +244,9 @@ class ServerLink:
         return listing
 
     async def _call(self, call: Callable[[_Client], Awaitable[Value]]) -> Value:
-        """Send a request. If the connection is lost meanwhile, reconnect and send it once more.
+        """Send a request. If the connection is lost, reconnect and send the request once more.
 
-        All requests only read, so sending one twice does no harm.
+        All requests only read, so it is safe to send one twice.
         """
         for _ in range(_TRIES):
             connection = self._get_connection()
@@ -255,7 +271,10 @@ class ServerLink:
         raise UnavailableError("", f"the connection to {quoted(self.label)} was lost during a request")
 
     def _get_connection(self) -> Connection:
-        """Return the current connection, or start a new one. Raises `UnavailableError` after `close`."""
+        """Return the current connection, or start a new connection.
+
+        Raises `UnavailableError` after `close`.
+        """
         if self._closed:
             raise UnavailableError("", f"the link to {quoted(self.label)} is closed")
         if self._connection is None or self._connection.closed:

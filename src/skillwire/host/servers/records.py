@@ -1,4 +1,7 @@
-"""Turn a server's claims into records: their URIs start with its label, all else stays as listed."""
+"""Convert a server's claims to records.
+
+URIs begin with the server's label; everything else stays as listed.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,33 +13,39 @@ from skillwire.core.mime import MARKDOWN, mime_type
 from skillwire.core.names import SKILL_FILE, parent_paths, root_uri
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord, Trust, Withheld
+from skillwire.core.template import SkillTemplate
 from skillwire.host.hosted_skill import SHOWN_DESCRIPTION
+from skillwire.protocol.claims import FileClaim, SkillClaim
 from skillwire.protocol.findings import Findings, server_problem
-from skillwire.protocol.remote import Dialect, FileClaim, SkillClaim
+from skillwire.protocol.templates import TemplateClaim
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted, strip_invisible
 from skillwire.sources.assemble import path_problems
 
 _MAX_FRONTMATTER = 256 * 1024
-"""Characters of JSON. No reader accepts as much frontmatter in YAML."""
+"""Maximum length of frontmatter as JSON. No client accepts as much frontmatter in YAML."""
 _MAX_SHOWN = 3
-"""Problems to name in one sentence."""
+"""Maximum number of problems to name in one sentence."""
 _UNDECIDED = Withheld(
     "it is not approved", "approve it with `skillwire approve`, and serve it with `skillwire bridge`"
+)
+_UNDECIDED_TEMPLATE = Withheld(
+    "its skills are not approved",
+    "approve one with `skillwire approve`, and serve it with `skillwire bridge`",
 )
 _SERVER_HINT = "report it to the operator of the server; `skillwire verify` shows all its problems"
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRecord:
-    """A claim of a server, and the record that is published for it."""
+    """A server's claim, and the record that is published for it."""
 
     claim: SkillClaim
     entry: SkillRecord
     files: Mapping[str, FileClaim]
-    """The claim of each file, by path. Empty if the server does not list sizes and digests of all files."""
+    """The claim for each file, by path. Empty unless the server lists the size and digest of every file."""
 
     def is_unchanged(self, claim: SkillClaim, root: str) -> bool:
-        """Whether publishing this claim below `root` would give the same record."""
+        """Return whether publishing this claim below `root` would give the same record."""
         if self.entry.root != root:
             return False
         if self.claim is claim:
@@ -47,10 +56,12 @@ class PublishedRecord:
 
 @dataclass(frozen=True, slots=True)
 class PublishedSkills:
-    """The skills of a server that can be published, by their URIs there, and problems of the others."""
+    """A server's publishable skills, by their URIs on the server, and the problems with its skills."""
 
     skills: Mapping[str, PublishedRecord]
     problems: tuple[Problem, ...]
+    packed: Mapping[str, SkillClaim]
+    """Skills to publish once their archives are unpacked, by the `path` of the problem that reports each."""
 
 
 def publish(
@@ -59,18 +70,25 @@ def publish(
     known: Mapping[str, PublishedRecord],
     trust: Trust = Trust.WITHHELD,
 ) -> PublishedSkills:
-    """Return the skills as they are published below `label`.
+    """Return the skills in the form in which they are published below `label`.
 
-    `known` is the result of the last call with the same `trust`. Its values are reused for unchanged skills.
+    `known` is the `skills` of an earlier result with the same `trust`, or empty. Its records are reused for
+    unchanged skills.
     """
     published: dict[str, PublishedRecord] = {}
     problems: list[Problem] = []
+    packed: dict[str, SkillClaim] = {}
     taken: dict[str, str] = {}
     for skill in skills:
         path = path_of(skill.uri)
+        if reason := why_not_passed_on(skill):
+            problems.append(problem := _not_passed_on(path, reason))
+            if skill.is_packed:
+                packed[problem.path] = skill
+            continue
         found = _published(label, path, skill, known.get(skill.uri), trust)
         if isinstance(found, PublishedRecord) and found.entry.root in taken:
-            # Another scheme, or another spelling of the same path: publish it below its scheme.
+            # Another skill has this path, in another scheme or spelling. Publish the skill below its scheme.
             problems.append(_published_below_scheme(path, skill, taken[found.entry.root]))
             scheme = skill.uri.partition(":")[0].lower()
             found = _published(label, [scheme, *path], skill, known.get(skill.uri), trust)
@@ -81,14 +99,14 @@ def publish(
             published[skill.uri] = found
         else:
             problems.extend(found)
-    return PublishedSkills(published, tuple(problems))
+    return PublishedSkills(published, tuple(problems), packed)
 
 
 def hosted_record(label: str, skill: SkillClaim) -> SkillRecord:
     """Return the record of a skill for use in a host. Its trust is withheld.
 
-    A host can use more skills than a bridge can serve. It identifies a skill by its label and its URI at the
-    server (H9), so two records may have the same URI here.
+    A host can use more skills than a bridge can serve. A host identifies a skill by its label and its URI on
+    the server (H9), so two records may have the same URI here.
     """
     *above, _ = path_of(skill.uri)
     folders = "".join(f"{quote(each, safe='', errors='surrogatepass')}/" for each in above)
@@ -106,17 +124,20 @@ def hosted_record(label: str, skill: SkillClaim) -> SkillRecord:
     )
 
 
-def why_not_published(label: str, skill: SkillClaim, listed: Iterable[SkillClaim]) -> str:
-    """Return why a bridge cannot serve a skill that a host can use; empty if it can.
+def why_not_published(
+    label: str, skill: SkillClaim, listed: Iterable[SkillClaim], templates: Iterable[TemplateClaim] = ()
+) -> str:
+    """Return why a bridge cannot serve a skill, or an empty string if it can.
 
-    `listed` are all skills that the server lists.
+    `listed` contains all skills that the server lists, `templates` its templates.
     """
-    if skill.dialect is not Dialect.FINAL:
-        dialect = quoted(skill.dialect.value)
-        return f"its entry follows an earlier draft, {dialect}, which has too few digests and sizes"
+    if reason := why_not_passed_on(skill):
+        return reason
     every = list(listed)
     if all(each.uri != skill.uri for each in every):
-        return "the server does not list it, and a bridge serves listed skills only"
+        if all(each.match(skill.uri) is None for each in templates):
+            return "the server does not list it, and a bridge serves listed skills only"
+        every.append(skill)
     alone = publish(label, [skill], {})
     if skill.uri not in alone.skills:
         return "; ".join(
@@ -127,14 +148,44 @@ def why_not_published(label: str, skill: SkillClaim, listed: Iterable[SkillClaim
     return ""
 
 
+def published_template(label: str, claim: TemplateClaim, trust: Trust) -> SkillTemplate:
+    """Return a template as it is published below `label`. Its location is the server's URI template."""
+    return SkillTemplate(
+        path=f"{label}/{claim.path}",
+        description=claim.description,
+        label=label,
+        location=claim.uri_template,
+        trust=trust,
+        withheld=_UNDECIDED_TEMPLATE if trust is Trust.WITHHELD else None,
+        foreign=True,
+    )
+
+
+def why_not_passed_on(skill: SkillClaim) -> str:
+    """Return what the entry of a skill lacks for clients of a bridge; empty if it lacks nothing.
+
+    These clients get entries in the final form: the whole frontmatter, and files with digests and sizes, or
+    no files.
+    """
+    dialect = quoted(skill.dialect.value)
+    if skill.is_packed:
+        return f"its files are in an archive ({dialect}), which has not been unpacked"
+    if not skill.has_whole_frontmatter:
+        listed = "name and description" if "description" in skill.frontmatter else "name"
+        return f"its server lists only its {listed} ({dialect}), not its whole frontmatter"
+    if skill.files is not None and not skill.sized:
+        return f"its server lists no sizes of its files ({dialect})"
+    return ""
+
+
 def path_of(uri: str) -> list[str]:
-    """Return the names on the way to a skill, whatever the scheme of its URI."""
+    """Return the path segments in a skill's URI, whatever its scheme."""
     rest = uri.partition(":")[2].lstrip("/").removesuffix(f"/{SKILL_FILE}")
     return [unquote(name) for name in rest.split("/")]
 
 
 def finding_problems(findings: Findings) -> Iterator[Problem]:
-    """Yield problems for the findings in a server's list: of entries that are left out, and of the list."""
+    """Yield problems for the findings about omitted entries and about the list itself."""
     for finding in findings.kept:
         yield finding_problem(finding)
     if findings.more:
@@ -142,14 +193,29 @@ def finding_problems(findings: Findings) -> Iterator[Problem]:
 
 
 def finding_problem(finding: Problem) -> Problem:
-    is_entry = finding.path.endswith(f"/{SKILL_FILE}")
+    is_entry = finding.path.endswith(f"/{SKILL_FILE}") and finding.rule is not Rule.TEMPLATE
     path = "/".join([*path_of(finding.path), SKILL_FILE]) if is_entry else "."
     return Problem(
         escape_invisible(path),
         Rule.SERVER_ENTRY if is_entry else Rule.SERVER_LIST,
         Severity.ERROR if is_entry else Severity.WARNING,
-        f"{escape_invisible(finding.message)} ({finding.rule})",
+        f"{_about(finding)}{escape_invisible(finding.message)} ({finding.rule})",
         hint=_SERVER_HINT,
+    )
+
+
+def _about(finding: Problem) -> str:
+    """Return a prefix with the template that a finding is about, or an empty string for other findings."""
+    return f"{quote_if_needed(finding.path)}: " if finding.rule is Rule.TEMPLATE else ""
+
+
+def _not_passed_on(path: list[str], reason: str) -> Problem:
+    return Problem(
+        escape_invisible("/".join([*path, SKILL_FILE])),
+        Rule.NOT_PASSED_ON,
+        Severity.WARNING,
+        f"it is not passed on: {reason}",
+        hint="hosts can use it directly; its operator can update the server to the final extension",
     )
 
 
@@ -157,7 +223,7 @@ def _published(
     label: str, path: list[str], skill: SkillClaim, known: PublishedRecord | None, trust: Trust
 ) -> PublishedRecord | list[Problem]:
     shown = "/".join(path)
-    # A bridge must list sizes. Without them, the skill is published as a dynamic one.
+    # A bridge must list sizes. If they are missing, the skill is published as a dynamic skill.
     files = {_file_path(skill, file): file for file in skill.files or () if skill.sized}
     if faults := [replace(each, hint=_SERVER_HINT) for each in path_problems(shown, files)]:
         return faults
@@ -172,7 +238,9 @@ def _published(
         files=_entry_files(skill, files),
         directories=tuple(sorted({folder for file in files for folder in parent_paths(file)})),
         origin=Origin(label, skill.uri, f"{shown}/{SKILL_FILE}", foreign=True),
-        shown_as=strip_invisible(skill.description, SHOWN_DESCRIPTION),  # it is shown before approval (H27)
+        shown_as=strip_invisible(
+            skill.description, SHOWN_DESCRIPTION
+        ),  # the description is shown before approval (H27)
         trust=trust,
         withheld=_UNDECIDED if trust is Trust.WITHHELD else None,
     )
@@ -184,7 +252,7 @@ def _file_path(skill: SkillClaim, file: FileClaim) -> str:
 
 
 def _entry_files(skill: SkillClaim, files: Mapping[str, FileClaim]) -> tuple[SkillFile | LiveFile, ...]:
-    """Return the files, with MIME types guessed from their names: no content is fetched for that (H11)."""
+    """Return the files. MIME types are guessed from file names, because no content is fetched (H11)."""
     if not skill.sized:
         return (LiveFile(SKILL_FILE, MARKDOWN),)
     return tuple(
@@ -194,7 +262,10 @@ def _entry_files(skill: SkillClaim, files: Mapping[str, FileClaim]) -> tuple[Ski
 
 
 def _why_not_json(skill: SkillClaim) -> str:
-    """Return why a frontmatter cannot be served as JSON; empty if it can. It would break every list (H26)."""
+    """Return why a frontmatter cannot be served as JSON, or an empty string if it can.
+
+    One such frontmatter would break the whole list (H26).
+    """
     try:
         encoded = json.dumps(skill.frontmatter, ensure_ascii=False, allow_nan=False)
         encoded.encode()
@@ -206,6 +277,7 @@ def _why_not_json(skill: SkillClaim) -> str:
 
 
 def _published_below_scheme(path: list[str], skill: SkillClaim, other: str) -> Problem:
+    """Return the warning for a skill that is published below its scheme."""
     return Problem(
         escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,
@@ -216,6 +288,7 @@ def _published_below_scheme(path: list[str], skill: SkillClaim, other: str) -> P
 
 
 def _left_out(path: list[str], skill: SkillClaim, other: str) -> Problem:
+    """Return the problem for a skill whose URI another skill has."""
     return Problem(
         escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from skillwire.core.mime import is_text
+from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Rule
 from skillwire.errors import (
     ChangedError,
@@ -26,10 +27,10 @@ from skillwire.host.hosted_skill import (
     unlisted_finding,
 )
 from skillwire.host.places import Places
-from skillwire.host.registry import Registry
+from skillwire.host.registry import HostReference, Registry
 from skillwire.host.session.model_text import file_text, list_text, shown_text
+from skillwire.protocol.claims import FileClaim
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import FileClaim
 from skillwire.protocol.verify import delivery_faults, frontmatter_faults
 from skillwire.safe_text import quoted
 
@@ -46,7 +47,7 @@ class Reading:
 
 
 class NotLoadedError(RequestError):
-    """A file was requested of a skill that is not loaded (H14)."""
+    """The name refers to no skill that is loaded (H14)."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the skill {quoted(name)} is not loaded; load it first, with `read_skill`")
@@ -61,34 +62,47 @@ class LoadedSkill:
     retrieved: int = 0
     """Bytes read so far of files without a listed size (H8)."""
     changed: str = ""
-    """How it has changed on its server. If set, reads are refused until it is approved and loaded again."""
+    """How the skill has changed on its server. If set, reads are refused until it is loaded again."""
 
 
 @dataclass(slots=True)
 class LoadedSkills:
-    """The skills in the context of the model, from `begin` to `end`."""
+    """The skills in the context of the model. `begin` adds a skill, and `end` removes it."""
 
     loaded: dict[Identity, LoadedSkill] = field(default_factory=dict[Identity, LoadedSkill])
 
+    @property
+    def last(self) -> HostedSkill | None:
+        """The skill that was loaded last."""
+        return next((each.skill for each in reversed(self.loaded.values())), None)
+
     def begin(self, loaded: LoadedSkill) -> None:
+        self.loaded.pop(loaded.skill.identity, None)  # the skill that was loaded last is at the end
         self.loaded[loaded.skill.identity] = loaded
 
-    def named(self, name: str, registry: Registry) -> LoadedSkill:
-        """Return the loaded skill with this name, even if it is not listed any more. Raises `NotLoadedError`.
+    def get(self, skill: HostedSkill) -> LoadedSkill:
+        """Return a skill as it was loaded. Raises `NotLoadedError` (H14)."""
+        if (loaded := self.loaded.get(skill.identity)) is None:
+            raise NotLoadedError(skill.handle)
+        return loaded
 
-        Names resolve as in the registry, so that no skill is mistaken for another of the same name (H10).
+    def find(self, name: str, registry: Registry) -> tuple[LoadedSkill, str]:
+        """Return the loaded skill, and the file or folder in it, that a name refers to.
+
+        The skill may not be listed any more. Names resolve as in the registry, so that no skill is mistaken
+        for another of the same name (H10). Raises `NotLoadedError`.
         """
         try:
-            known = registry.resolve(name).identity
+            found = registry.find(name)
         except RequestError:  # a loaded skill may not be listed any more
-            known = self._resolve_loaded(name)
-        if known not in self.loaded:
+            found = self._find_loaded(name)
+        if found.identity not in self.loaded:
             raise NotLoadedError(name)
-        return self.loaded[known]
+        return self.loaded[found.identity], found.path
 
-    def _resolve_loaded(self, name: str) -> Identity:
+    def _find_loaded(self, name: str) -> HostReference:
         try:
-            return Registry(each.skill for each in self.loaded.values()).resolve(name).identity
+            return Registry(each.skill for each in self.loaded.values()).find(name)
         except RequestError as error:
             raise NotLoadedError(name) from error
 
@@ -96,7 +110,7 @@ class LoadedSkills:
         del self.loaded[loaded.skill.identity]
 
     def foreign(self) -> tuple[HostedSkill, ...]:
-        """Return the loaded skills of servers, including changed ones: they are still in the context."""
+        """Return the loaded skills of servers, including changed skills, which are still in the context."""
         return tuple(each.skill for each in self.loaded.values() if not each.skill.local)
 
     @property
@@ -142,8 +156,28 @@ class LoadedFiles:
         await self._refresh(loaded)  # the user may change own files at any time
         return await self._read(loaded, path)
 
+    async def read_or_list(self, loaded: LoadedSkill, path: str) -> str:
+        """Return a file, or the list of files in a folder, as text for the model.
+
+        In a dynamic skill, a path that cannot be read as a file is listed as a folder.
+        """
+        if self.is_folder(loaded, path):
+            return await self.list(loaded, path)
+        try:
+            return (await self.read(loaded, path)).text
+        except UnavailableError as error:
+            if loaded.skill.files is not None:
+                raise
+            try:
+                return await self.list(loaded, path)
+            except VerificationError as folder_error:
+                message = f"it is not a file, or cannot be read; {folder_error.problems[0].message}"
+                raise UnavailableError(loaded.skill.origin, f"{quoted(path)}: {message}") from error
+            except UnavailableError:
+                raise error from None
+
     async def list(self, loaded: LoadedSkill, path: str) -> str:
-        """Return the files below a folder, for the model. Directory reads never add listed files (H16)."""
+        """Return the files below a folder, for the model. A skill that lists files has no others (H16)."""
         if loaded.skill.local:
             await self._refresh(loaded)
         await self.must_be_approved(loaded)
@@ -160,10 +194,28 @@ class LoadedFiles:
             raise VerificationError(skill.origin, unlisted_finding(skill, path))
         return list_text(skill, path, "\n".join(shown))
 
-    def is_folder(self, loaded: LoadedSkill, path: str) -> bool:
-        """Whether a path is a folder of the skill, as far as known without a request."""
+    def has(self, loaded: LoadedSkill, path: str) -> bool:
+        """Return whether the skill may have a file or folder at a path or URI. Makes no request.
+
+        A dynamic skill may have a file at any path below its folder, except a path that ends in `SKILL.md`.
+        """
         skill = loaded.skill
-        if path in {"", ".", "./"} or path.endswith("/"):
+        try:
+            if skill.files is None:
+                if "://" in path and not path.startswith(f"{skill.root}/"):
+                    return False
+                return live_uri(skill, path).rpartition("/")[2].lower() != SKILL_FILE.lower()
+            return listed_file(skill, path) is not None or bool(files_below(skill, path))
+        except VerificationError:  # the path is not below the folder of the skill
+            return False
+
+    def is_folder(self, loaded: LoadedSkill, path: str) -> bool:
+        """Return whether a path is known to be a folder of the skill. Makes no request.
+
+        A path that ends in a slash counts as a folder.
+        """
+        skill = loaded.skill
+        if is_root(path) or path.endswith("/"):
             return True
         if skill.files is None or "://" in path:
             return False
@@ -208,7 +260,7 @@ class LoadedFiles:
         return content if file.size is not None else self._counted(loaded, file.uri, content)
 
     async def _live(self, loaded: LoadedSkill, uri: str) -> bytes:
-        """Return bytes without a listed digest. Some drafts have one for the `SKILL.md`, which is checked."""
+        """Return the bytes of an unlisted file. If there is a digest of the `SKILL.md`, it is checked."""
         skill = loaded.skill
         with translated_errors(skill.origin, uri):
             content = await self._places.place(skill.label).read(uri)
@@ -235,6 +287,11 @@ class LoadedFiles:
             return error
         loaded.changed = str(Changes.between(loaded.skill, fresh))
         return ChangedError(loaded.skill, loaded.changed)
+
+
+def is_root(path: str) -> bool:
+    """Return whether a path means the folder of the skill itself."""
+    return path.strip("/") in {"", "."}
 
 
 def _line(path: str, size: int | None) -> str:

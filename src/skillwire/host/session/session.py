@@ -1,24 +1,28 @@
 """A session: load skills into one conversation with a model, and read their files."""
 
+from contextlib import suppress
+
 import anyio
 
-from skillwire.errors import ChangedError, NotApprovedError, VerificationError
+from skillwire.core.names import SKILL_FILE
+from skillwire.errors import ChangedError, NotApprovedError, RequestError, VerificationError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Changes, needs_new_approval
 from skillwire.host.errors import translated_errors
-from skillwire.host.hosted_skill import HostedSkill, Identity, is_for_models
+from skillwire.host.hosted_skill import HostedSkill, Identity, is_for_models, listed_file
 from skillwire.host.place import Place
 from skillwire.host.places import Places
 from skillwire.host.registry import Registry
-from skillwire.host.session.loaded_skills import LoadedFiles, LoadedSkill, LoadedSkills, Reading
+from skillwire.host.servers.packed import read_packed
+from skillwire.host.session.loaded_skills import LoadedFiles, LoadedSkill, LoadedSkills, Reading, is_root
 from skillwire.host.session.model_text import catalog_prompt, resource_text, shown_text, skill_text
 from skillwire.host.session.tools import AgentTool, session_tools
 from skillwire.protocol.verify import file_faults
 
 
 class Session:
-    """Loads skills for a model, and reads files of loaded skills. `Host.session` makes one."""
+    """Loads skills for a model, and reads files of loaded skills. `Host.session` creates one."""
 
     def __init__(self, places: Places, consent: Consent) -> None:
         self._places, self._consent = places, consent
@@ -32,8 +36,9 @@ class Session:
         return tuple(each.skill for each in self._loaded_skills.loaded.values())
 
     def catalog_prompt(self, tokens: int = DEFAULT_TOKENS) -> str:
-        """Return the list of skills for the model, in about `tokens` tokens (H27)."""
-        return catalog_prompt(self._places.registry, tokens)
+        """Return the list of skills and templates for the model, in about `tokens` tokens (H27)."""
+        registry = self._places.registry
+        return catalog_prompt(registry, tokens, registry.templates)
 
     def tools(self, *, resources: bool = False) -> tuple[AgentTool, ...]:
         """Return the tools for the model; with `resources`, also one that reads any resource of a server."""
@@ -44,79 +49,132 @@ class Session:
     async def load(self, name: str) -> Reading:
         """Load a skill: get approval, read and verify its `SKILL.md` (H13, H14). Raises `SkillwireError`.
 
-        If the skill has changed since it was listed, the user is asked again, once.
+        If the skill has changed since it was listed, the user is asked again, once. An archive is fetched
+        only after the user has agreed, now or earlier.
         """
-        skill = await self._find(name)
+        return await self._load_checked(await self._find(name))
+
+    async def _load_checked(self, skill: HostedSkill, *, for_model: bool = False) -> Reading:
         async with self._loading:
             try:
-                return await self._load(skill)
+                return await self._load(skill, for_model=for_model)
             except ChangedError:
-                return await self._load(self._places.registry.skill(skill.identity))
+                return await self._load(self._places.registry.skill(skill.identity), for_model=for_model)
 
     async def load_for_model(self, name: str) -> Reading:
-        """Load a skill that the model requested. Raises `NotApprovedError` if only users may load it."""
-        skill = await self._find(name)
-        if not is_for_models(skill):
-            message = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
-            raise NotApprovedError(skill.origin, message)
-        return await self.load(skill.handle)
+        """Load a skill that the model requested, or read the requested file of a loaded skill.
 
-    async def _find(self, name: str) -> HostedSkill:
-        """Return the skill with this name. The lookup of an unlisted URI may need approval (H22)."""
-        if (unlisted := await self._places.unlisted_identity(name)) is not None:
-            await self._check_foreign_read(*unlisted)
-        return await self._places.find(name)
+        Names may be relative to the skill that was loaded last. Raises `NotApprovedError` if only users may
+        load the skill.
+        """
+        found = await self._places.reference(name, base := self._loaded_skills.last)
+        if found.skill is not None and found.path:
+            return await self._files.read(self._loaded_skills.get(found.skill), found.path)
+        skill = await self._find(name, base)
+        _check_is_for_models(skill)
+        return await self._load_checked(skill, for_model=True)
+
+    async def _find(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
+        """Return the skill with this name. The lookup of an unlisted skill may need approval (H22)."""
+        found = await self._places.reference(name, base)
+        if found.skill is None:
+            await self._check_foreign_read(*found.identity)
+        return await self._places.find(name, base)
 
     def release(self, name: str) -> None:
         """Unload a skill. Call it only when no copy of its `SKILL.md` is left in the context."""
         self._loaded_skills.end(self._get_loaded(name))
 
-    async def _load(self, skill: HostedSkill) -> Reading:
+    async def _load(self, skill: HostedSkill, *, for_model: bool) -> Reading:
+        if skill.is_packed and await self._consent.has_approval(skill):
+            skill = await self._places.with_files(skill)  # another archive may have the approved files
         others = tuple(each for each in self._loaded_skills.foreign() if each.identity != skill.identity)
         if not await self._consent.ask_to_load(skill, others):
             raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
-        fresh = self._places.registry.get(skill.identity)
-        if fresh is not None and needs_new_approval(skill, fresh):
-            # It changed while the user was deciding.
-            raise ChangedError(skill, str(Changes.between(skill, fresh)))
+        self._check_is_current(skill)  # it may have changed while the user was deciding
+        if skill.is_packed:
+            packed, skill = skill, await self._places.with_files(skill)
+            self._check_is_current(skill)  # or while its archive was fetched
+            if not await self._consent.bind(packed, skill):
+                raise NotApprovedError(skill.origin, f"the skill {skill.quoted} is not approved any more")
+        if for_model:
+            _check_is_for_models(skill)  # some drafts list only a part of the frontmatter
         loaded = LoadedSkill(skill)
         content = await self._files.document(loaded)
         self._loaded_skills.begin(loaded)
         return Reading(skill.label, skill.uri, content, skill_text(skill, content.decode()))
 
+    def _check_is_current(self, skill: HostedSkill) -> None:
+        fresh = self._places.registry.get(skill.identity)
+        if fresh is not None and needs_new_approval(skill, fresh):
+            raise ChangedError(skill, str(Changes.between(skill, fresh)))
+
     # Reading
 
     async def read_file(self, name: str, path: str) -> Reading:
-        """Return a file of a loaded skill by its path or URI (H14, H19). Raises `SkillwireError`."""
-        return await self._files.read(self._get_loaded(name), path)
+        """Return a file of a loaded skill (H14, H19). Raises `SkillwireError`.
+
+        `path` is a path or URI as it appears in the text of the skill. It may also refer to another loaded
+        skill of the same server, or to a file in that skill.
+        """
+        return await self._files.read(*self._locate(name, path))
 
     async def list_files(self, name: str, path: str = "") -> str:
         """Return the files below a folder of a loaded skill, for the model (H16). Raises `SkillwireError`."""
-        return await self._files.list(self._get_loaded(name), path)
+        return await self._files.list(*self._locate(name, path))
 
     async def read_for_model(self, name: str, path: str) -> str:
         """Return a file, or the list of files in a folder, as text for the model."""
-        if self._files.is_folder(self._get_loaded(name), path):
-            return await self.list_files(name, path)
-        return (await self.read_file(name, path)).text
+        return await self._files.read_or_list(*self._locate(name, path))
+
+    def _locate(self, name: str, path: str) -> tuple[LoadedSkill, str]:
+        """Return the loaded skill to which `name` and `path` refer, and a file or folder in it (H14, H19)."""
+        loaded, file = self._loaded_skills.find(name, self._places.registry)
+        if is_root(path):
+            return loaded, file
+        if self._files.has(loaded, path):
+            return loaded, path
+        beside = self._places.registry.find_beside(path, loaded.skill)
+        if beside is None or beside.skill is None:
+            return loaded, path
+        if beside.identity == loaded.skill.identity:
+            return loaded, beside.path or SKILL_FILE
+        return self._loaded_skills.get(beside.skill), beside.path or SKILL_FILE
 
     async def read_resource(self, server: str, uri: str) -> Reading:
         """Return a resource of a server. This never loads a skill (H12). Raises `SkillwireError`.
 
-        A file of a loaded skill is verified as such. While skills of other servers are loaded, the user is
+        `uri` may also be the path of a listed skill of that server, or of a file in one. A file of a loaded
+        skill is verified against the loaded version. While skills of other servers are loaded, the user is
         asked each time, because one of them may have caused the read (H22).
         """
+        uri = self._address(server, uri)
         place = await self._check_foreign_read(server, uri)
         origin = place.origin
         if (loaded := self._loaded_skills.around(server, uri)) is not None:
             return await self._files.read(loaded, uri)
         listed = self._places.registry.file((server, uri))
+        packed = None if listed is None else self._places.registry.packed_owner(server, listed)
         with translated_errors(origin, uri):
-            content = await place.read(uri, None if listed is None else listed.size)
+            if packed is not None and listed is not None:
+                content = await read_packed(place, packed, listed)
+            else:
+                content = await place.read(uri, None if listed is None else listed.size)
         if listed is not None and (faults := tuple(file_faults(listed, content))):
             raise VerificationError(origin, *faults)
         text = resource_text(server, uri, shown_text(content), local=place.local)
         return Reading(server, uri, content, text)
+
+    def _address(self, server: str, path: str) -> str:
+        """Return the URI of the listed skill or file at this path on a server; `path` if there is none."""
+        if "://" in path:
+            return path
+        with suppress(RequestError):
+            found = self._places.registry.find(f"{server}:{path}")
+            if found.skill is not None:
+                file = listed_file(found.skill, found.path) if found.path else None
+                return found.skill.uri if not found.path else path if file is None else file.uri
+        return path
 
     async def _check_foreign_read(self, server: str, uri: str) -> Place:
         """Return the place to read from. If skills of other servers are loaded, ask the user first (H22).
@@ -134,16 +192,17 @@ class Session:
     # Permissions
 
     async def may_execute(self, what: str) -> bool:
-        """Whether the code `what` may run. While a server's skill is loaded, the user is asked (H21)."""
+        """Return whether the code `what` may run. If a server's skill is loaded, the user is asked (H21)."""
         acting = self._loaded_skills.foreign()
         return not acting or await self._consent.ask_to_execute(
             what, acting, changed=self._loaded_skills.changed
         )
 
     async def allowed_tools(self, name: str) -> frozenset[str]:
-        """Return the tools that a loaded skill may use without asking. A server's skill needs a grant.
+        """Return the tools that a loaded skill may use without asking the user.
 
-        No other frontmatter field has an effect. The frontmatter of a nested skill has none (H18, H21).
+        A server's skill may use only tools that the user granted. No other frontmatter field has an effect.
+        The frontmatter of a nested skill has none (H18, H21).
         """
         loaded = self._get_loaded(name)
         await self._files.must_be_approved(loaded)
@@ -164,4 +223,10 @@ class Session:
         self._consent.withdraw(identity)
 
     def _get_loaded(self, name: str) -> LoadedSkill:
-        return self._loaded_skills.named(name, self._places.registry)
+        return self._loaded_skills.find(name, self._places.registry)[0]
+
+
+def _check_is_for_models(skill: HostedSkill) -> None:
+    if not is_for_models(skill):
+        message = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
+        raise NotApprovedError(skill.origin, message)

@@ -27,7 +27,7 @@ class AgentTool:
     name: str
     description: str
     parameters: Mapping[str, Json]
-    """A JSON schema: an object whose properties are texts, whole numbers or booleans."""
+    """A JSON schema: an object whose properties are strings, integers or booleans."""
     call: Callable[[Mapping[str, Json]], Awaitable[str]]
     """Takes arguments that fit the schema. Raises `SkillwireError`, with a message for the model."""
 
@@ -48,7 +48,7 @@ class AgentTool:
             )
 
     async def invoke(self, arguments: object) -> str:
-        """Validate the arguments of a model, then call. Raises `BadParamsError`, and what `call` raises."""
+        """Validate a model's arguments, then use `call`. Raises `BadParamsError`, and what `call` raises."""
         return await self.call(self.validate_arguments(arguments))
 
     def validate_arguments(self, arguments: object) -> Mapping[str, Json]:

@@ -1,1 +1,1 @@
-"""What a host stores between runs: labels, approvals, cached files, logins."""
+"""The data that a host stores between runs: labels, approvals, cached files and logins."""

@@ -1,4 +1,4 @@
-"""Stored approvals and tool grants, bound to a label and to the digests of every file."""
+"""Stored approvals and tool grants, each bound to a label and the digest of every file."""
 
 import hashlib
 import json
@@ -14,14 +14,15 @@ from skillwire.core.record import Digest
 from skillwire.errors import StateError
 from skillwire.host.store.database import Database, decode_uri, encode_uri
 from skillwire.host.store.labels import Labels
-from skillwire.protocol.remote import Dialect, FileClaim, ListedSkill, SkillClaim
+from skillwire.protocol.claims import DeliveryClaim, Dialect, FileClaim, ListedSkill, SkillClaim
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.safe_text import quoted
 
 
 def content_key(skill: ListedSkill) -> str | None:
-    """Return a hash of the set of (URI, digest) of all files, in any order (H17).
+    """Return a hash of the URI and digest of every file, whatever their order (H17).
 
-    None for a skill without listed files: no approval can be bound to it.
+    Returns None if a skill lists no files or no `SKILL.md`, because no approval can be bound to it.
     """
     if skill.files is None or skill.main is None:
         return None
@@ -30,52 +31,73 @@ def content_key(skill: ListedSkill) -> str | None:
 
 
 def entry_to_json(skill: SkillClaim) -> str:
-    """Return a claim as JSON, to be stored."""
+    """Convert a claim to JSON for storage."""
     files = [[file.uri, file.digest.text, file.size] for file in skill.files or ()]
-    entry = {"uri": skill.uri, "frontmatter": skill.frontmatter, "files": files, "dialect": skill.dialect}
+    entry: dict[str, Any] = {
+        "uri": skill.uri,
+        "frontmatter": skill.frontmatter,
+        "files": files,
+        "dialect": skill.dialect,
+    }
+    if (archive := skill.archive) is not None and archive.digest is not None and archive.form is not None:
+        entry["archive"] = [archive.uri, archive.digest.text, archive.form.value]
+        entry["executable"] = [file.uri for file in skill.files or () if file.executable]
     return json.dumps(entry)
 
 
 def entry_from_json(text: str) -> SkillClaim | None:
-    """Return the claim that `entry_to_json` wrote; None if it is damaged."""
+    """Return the claim in JSON from `entry_to_json`, or None if it is damaged."""
     try:
         value: Any = json.loads(text)
-        files = tuple(FileClaim(uri, Digest(digest), size) for uri, digest, size in value["files"])
-        return SkillClaim(value["uri"], dict(value["frontmatter"]), files, Dialect(value["dialect"]))
+        executable = set(value.get("executable", ()))
+        files = tuple(
+            FileClaim(uri, Digest(digest), size, uri in executable) for uri, digest, size in value["files"]
+        )
+        archive = _archive_from_json(value.get("archive"))
+        uri, frontmatter, dialect = value["uri"], dict(value["frontmatter"]), Dialect(value["dialect"])
+        return SkillClaim(uri, frontmatter, files, dialect, archive=archive)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def _archive_from_json(value: Any) -> DeliveryClaim | None:
+    """Return the archive that an approval names, if any. Approvals of older versions name none."""
+    if value is None:
+        return None
+    uri, digest, form = value
+    return DeliveryClaim(str(uri), Digest(digest), ArchiveFormat(form))
 
 
 class ApprovalStatus(StrEnum):
     """Whether the user approved a skill."""
 
     UNKNOWN = "unknown"
-    """It was never approved."""
+    """The skill was never approved."""
     APPROVED = "approved"
     CHANGED = "changed"
-    """Other files were approved. Going back to those files does not restore the approval (H15)."""
+    """Different files were approved. Changing back to those files does not restore the approval (H15)."""
     REVOKED = "revoked"
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A stored approval. It may have ended since."""
+    """A stored approval, which may have ended."""
 
     label: str
     uri: str
     approval_status: ApprovalStatus
     when: datetime
-    """When it was approved."""
+    """When the skill was approved."""
     tools: tuple[str, ...]
     """The tools that the user granted (H21)."""
 
 
 class CannotStoreError(StateError):
-    """An approval or a grant cannot be stored. It may still hold for a session."""
+    """An approval or grant cannot be stored. It may still apply to a session."""
 
 
 class Approvals:
-    """Stored approvals by label and URI, each bound to the set of (URI, digest)."""
+    """Stored approvals by label and URI, each bound to the URI and digest of every file."""
 
     def __init__(self, database: Database, labels: Labels) -> None:
         self._database = database
@@ -84,13 +106,20 @@ class Approvals:
     def approval_status(self, label: str, skill: SkillClaim) -> ApprovalStatus:
         """Return the approval status of a skill as its server lists it now.
 
-        If other files were approved, the approval is marked as changed: a new one is needed (H15, H17).
+        If the approval was for different files, it is marked as changed, and a new approval is needed (H15,
+        H17). If the skill's files are still in an archive, they cannot be compared yet. A valid approval then
+        remains, but the status is unknown.
         """
         content = content_key(skill)
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label):
                 return ApprovalStatus.UNKNOWN
+            if skill.is_packed:
+                standing = _standing(connection, label, skill.uri)
+                return ApprovalStatus.UNKNOWN if standing is ApprovalStatus.APPROVED else standing
             found = _stored_status(connection, label, skill.uri, content)
+        if found is ApprovalStatus.APPROVED and skill.archive is not None:
+            self._update_archive(label, skill)
         if found is not ApprovalStatus.CHANGED:
             return found
         with self._database.writing() as connection:
@@ -98,15 +127,16 @@ class Approvals:
                 return ApprovalStatus.UNKNOWN
             found = _stored_status(
                 connection, label, skill.uri, content
-            )  # it may have been approved meanwhile
+            )  # another process may have approved it in the meantime
             if found is ApprovalStatus.CHANGED:
                 _mark_revoked(connection, label, skill.uri, ApprovalStatus.CHANGED)
             return found
 
     def approve(self, label: str, skill: SkillClaim) -> None:
-        """Store an approval of exactly these files. When this returns, it survives a crash.
+        """Store an approval of exactly these files.
 
-        Raises `CannotStoreError` for a skill without listed files (H17), and `StateError`.
+        Once this method returns, the approval survives a crash. Raises `CannotStoreError` if the skill lists
+        no files (H17), and `StateError`.
         """
         content = content_key(skill)
         if content is None:
@@ -120,7 +150,7 @@ class Approvals:
             if _stored_status(connection, label, skill.uri, content) is ApprovalStatus.APPROVED:
                 return
             revocations = _revocations(connection, label, skill.uri)
-            # Grants for other files are deleted with their approval (H21).
+            # Delete grants for other files together with their approval (H21).
             connection.execute("DELETE FROM approvals WHERE label = ? AND uri = ?", key)
             connection.execute(
                 "INSERT INTO approvals (label, uri, content, entry, standing, approved_at, revocations)"
@@ -135,10 +165,48 @@ class Approvals:
                 ),
             )
 
-    def revoke(self, label: str, uri: str) -> bool:
-        """Revoke an approval; return whether there was one. No connection to the server is needed.
+    def has_approval(self, label: str, uri: str) -> bool:
+        """Return whether a version of a skill is approved, and the approval has not ended."""
+        with self._database.reading() as connection:
+            if not self._labels.is_still_bound(connection, label):
+                return False
+            return _standing(connection, label, uri) is ApprovalStatus.APPROVED
 
-        The revocation is counted even if there was none, because it also ends approvals of sessions.
+    def unpacked(self, label: str) -> dict[str, SkillClaim]:
+        """Return the last approved versions of skills whose files came from archives, by URI (H17).
+
+        Each version tells which files its archive contains. Its approval may have ended.
+        """
+        query = "SELECT uri, content, entry FROM approvals WHERE label = ?"
+        with self._database.reading() as connection:
+            if not self._labels.is_still_bound(connection, label):
+                return {}
+            rows = connection.execute(query, (label,)).fetchall()
+        found = {decode_uri(uri): (content, entry_from_json(entry)) for uri, content, entry in rows}
+        return {
+            uri: skill
+            for uri, (content, skill) in found.items()
+            if skill is not None and skill.archive is not None and content_key(skill) == content
+        }
+
+    def _update_archive(self, label: str, skill: SkillClaim) -> None:
+        """Note in an approval that another archive has exactly the approved files."""
+        before = self.approved(label, skill.uri)
+        if before is not None and before.archive == skill.archive:
+            return
+        row = (entry_to_json(skill), label, encode_uri(skill.uri), content_key(skill))
+        with self._database.writing() as connection:
+            if self._labels.is_still_bound(connection, label):
+                connection.execute(
+                    "UPDATE approvals SET entry = ? WHERE label = ? AND uri = ? AND content = ?"
+                    " AND standing = 'approved'",
+                    row,
+                )
+
+    def revoke(self, label: str, uri: str) -> bool:
+        """Revoke an approval. Return whether there was one. No connection to the server is needed.
+
+        The revocation counts even if the stored approval had ended, because it ends approvals in sessions.
         """
         count = "UPDATE approvals SET revocations = revocations + 1 WHERE label = ? AND uri = ?"
         with self._database.writing() as connection:
@@ -151,7 +219,7 @@ class Approvals:
             return _revocations(connection, label, uri)
 
     def approved(self, label: str, uri: str) -> SkillClaim | None:
-        """Return the claim that was approved last, for a comparison. The approval may have ended."""
+        """Return the claim that was approved last, for comparison. The approval may have ended."""
         query = "SELECT content, entry FROM approvals WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
             if self._labels.was_rebound(connection, label):
@@ -162,7 +230,7 @@ class Approvals:
         return skill if skill and content_key(skill) == row[0] else None
 
     def all(self) -> list[Approval]:
-        """Return all stored approvals, also ended ones, sorted by label and URI."""
+        """Return all stored approvals, including ended approvals, sorted by label and URI."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT label, uri, standing, approved_at FROM approvals ORDER BY label, uri"
@@ -184,9 +252,16 @@ class Approvals:
 
 
 def is_approved(connection: sqlite3.Connection, label: str, skill: SkillClaim) -> bool:
-    """Whether exactly these files are approved."""
+    """Return whether exactly these files are approved."""
     content = content_key(skill)
     return _stored_status(connection, label, skill.uri, content) is ApprovalStatus.APPROVED
+
+
+def _standing(connection: sqlite3.Connection, label: str, uri: str) -> ApprovalStatus:
+    """Return what was decided about a skill, whatever its files are now."""
+    query = "SELECT standing FROM approvals WHERE label = ? AND uri = ?"
+    row = connection.execute(query, (label, encode_uri(uri))).fetchone()
+    return ApprovalStatus.UNKNOWN if row is None else ApprovalStatus(row[0])
 
 
 def _stored_status(
@@ -224,7 +299,7 @@ class Grants:
         self._labels = labels
 
     def grant(self, label: str, skill: SkillClaim, tools: Iterable[str]) -> None:
-        """Store these tools in place of earlier ones.
+        """Store these tools, replacing earlier grants.
 
         Raises `CannotStoreError` if these files are not approved, and `StateError`.
         """
@@ -242,7 +317,7 @@ class Grants:
             )
 
     def granted(self, label: str, skill: SkillClaim) -> frozenset[str]:
-        """Return the tools granted to exactly these files; none if they are not approved."""
+        """Return the tools granted to exactly these files. Return none if the files are not approved."""
         query = "SELECT tool FROM grants WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label) or not is_approved(
@@ -252,7 +327,7 @@ class Grants:
             return frozenset(tool for (tool,) in connection.execute(query, (label, encode_uri(skill.uri))))
 
     def withdraw(self, label: str, uri: str) -> bool:
-        """Remove all grants of a skill; return whether there were any. Its approval stays."""
+        """Remove all grants for a skill. Return whether there were any. The approval stays."""
         with self._database.writing() as connection:
             delete = "DELETE FROM grants WHERE label = ? AND uri = ?"
             return connection.execute(delete, (label, encode_uri(uri))).rowcount > 0

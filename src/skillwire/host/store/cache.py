@@ -1,4 +1,4 @@
-"""Files fetched from servers, cached on disk and hashed again on every use."""
+"""Files fetched from servers, cached on disk. The digest is checked again on every use."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from skillwire.core.record import Digest
 from skillwire.errors import StateError, VerificationError
 from skillwire.host.store.database import Database, decode_uri, encode_uri
 from skillwire.host.store.labels import Labels
-from skillwire.protocol.remote import FileClaim
+from skillwire.protocol.claims import FileClaim
 from skillwire.protocol.verify import file_faults
 from skillwire.safe_text import quoted
 
@@ -24,23 +24,26 @@ _PLAIN_LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _READABLE = 64
 _HASH = 32
-"""Hex digits. Even if two URIs had the same hash, the digest of the content would tell them apart."""
+"""Number of hex digits.
+
+If two URIs had the same hash, the digest of the content would still distinguish them.
+"""
 CACHE_BYTES = 512 * 1024 * 1024
-"""Default limit of bytes for all servers together."""
+"""Default maximum size of the cache for all servers together, in bytes."""
 _STAGING = ".staging"
 """The folder for files that are being added or removed. No label has this name."""
 _PRIVATE_DIR_MODE = 0o700
 
 
 def label_folder(label: str) -> str:
-    """Return the name of the folder for a label: the label itself if it is safe on every file system."""
+    """Return the folder name for a label. This is the label itself if it is valid on every file system."""
     if _PLAIN_LABEL.fullmatch(label) and portable_fault(label) is None:
         return label
     return _unique(label, label)
 
 
 def file_name(uri: str) -> str:
-    """Return the name of the file for a URI. It is never `SKILL.md`."""
+    """Return the file name for a URI. It is never `SKILL.md`."""
     return _unique(uri.partition("://")[2] or uri, uri)
 
 
@@ -50,9 +53,10 @@ def cache_path(folder: Path, label: str, uri: str) -> Path:
 
 
 def _unique(readable: str, whole: str) -> str:
-    """Return a file name with a readable part, `~` and a hash, unique even if case is ignored.
+    """Return a file name with a readable part, `~` and a hash. It is unique even if case is ignored.
 
-    Plain labels contain no `~`. The name never begins with a dot, and is never the name of a device.
+    Labels contain no `~`, so the name never equals a label. It never begins with a dot, and is never a device
+    name.
     """
     shown = _UNSAFE.sub("-", readable[-_READABLE:]).strip(".-")
     hashed = hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()[:_HASH]
@@ -62,22 +66,22 @@ def _unique(readable: str, whole: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CachedFile:
-    """A cached file. It still belongs to its server: caching does not make it one of the user's own."""
+    """A cached file. It still belongs to its server, not to the user."""
 
     label: str
     uri: str
     digest: Digest
     size: int
     used: datetime
-    """When it was last fetched or read."""
+    """When the file was last fetched or read."""
     path: Path
 
 
 class Cache:
     """Cached files by label and URI.
 
-    Each file has a row in the database. A crash may leave one without the other: a row without a file is
-    ignored, and a file without a row is verified like any other.
+    Each file has a row in the database. A crash may leave a row without a file, which is ignored, or a file
+    without a row, which is verified like any other file.
     """
 
     def __init__(self, database: Database, labels: Labels, folder: Path, limit: int = CACHE_BYTES) -> None:
@@ -88,7 +92,7 @@ class Cache:
         self._limit = limit
 
     def get(self, label: str, file: FileClaim) -> bytes | None:
-        """Return the cached bytes if they match the claim; None otherwise (H15, H24)."""
+        """Return the cached bytes if they match the claim, else None (H15, H24)."""
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label):
                 return None
@@ -101,14 +105,14 @@ class Cache:
         if any(file_faults(file, content)):
             self._drop(label, file.uri, path)
             return None
-        with suppress(OSError):  # removed meanwhile, or the disk is full; the bytes are verified
+        with suppress(OSError):  # the file was removed, or the disk is full; the bytes are verified
             os.utime(path)
         return content
 
     def put(self, label: str, file: FileClaim, content: bytes) -> bool:
-        """Cache the bytes of a file; return whether they fit and could be written.
+        """Cache the bytes of a file. Return whether they fit and could be written.
 
-        Raises `VerificationError` if they do not match the claim, and `StateError`.
+        Raises `VerificationError` if the bytes do not match the claim, and `StateError`.
         """
         for fault in file_faults(file, content):
             raise VerificationError("", fault)
@@ -142,7 +146,10 @@ class Cache:
         return found
 
     def purge(self, label: str | None = None) -> int:
-        """Remove the files of one server, or of all; return how many there were. Raises `StateError`."""
+        """Remove the files of one server or of all servers. Return how many there were.
+
+        Raises `StateError`.
+        """
         with self._database.writing() as connection:
             if label is None:
                 known = connection.execute("DELETE FROM cached").rowcount
@@ -153,7 +160,10 @@ class Cache:
         return known
 
     def move_aside(self, label: str | None) -> Path | None:
-        """Move the files of a label, or all, out of the cache; return the new folder. Raises `StateError`."""
+        """Move the files of a label, or all files, out of the cache. Return the new folder.
+
+        Raises `StateError`.
+        """
         folders = self._label_folders() if label is None else [self.folder / label_folder(label)]
         aside = None
         for folder in filter(Path.exists, folders):
@@ -167,12 +177,15 @@ class Cache:
         return aside
 
     def delete_moved(self, aside: Path | None) -> None:
-        """Delete what `move_aside` moved. The next `sweep` deletes what is left after an error."""
+        """Delete the folder from `move_aside`. After an error, the next `sweep` deletes the rest."""
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Delete what crashes left behind. Call it only while no other process uses the cache."""
+        """Delete temporary files that crashes left behind.
+
+        Call it only while no other process uses the cache.
+        """
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def _place(
@@ -223,12 +236,12 @@ class Cache:
 
 
 def _remove(path: Path) -> None:
-    with suppress(OSError):  # its row is deleted anyway
+    with suppress(OSError):  # the row is deleted in any case
         path.unlink()
 
 
 def _used(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except OSError:  # a row without a file goes first
+    except OSError:  # rows without a file are removed first
         return 0.0

@@ -1,4 +1,4 @@
-"""The SQLite database of the state: tables, checks for damage, and safe access from many threads."""
+"""The SQLite database of the state: tables, checks for damage, and access from many threads."""
 
 import sqlite3
 import threading
@@ -13,7 +13,7 @@ from skillwire.host.store.folder import PATIENCE, STATE_DIR_HINT, make_private_f
 from skillwire.safe_text import escape_invisible, quoted
 
 VERSION = 1
-"""The version of the tables below. A newer Skillwire writes a higher one."""
+"""The version of the tables in this module. A newer Skillwire may write a higher version."""
 _APPLICATION = 0x736B7772  # "skwr"
 _TABLES = {
     "labels": """
@@ -58,9 +58,9 @@ _TYPES: dict[str, dict[str, type]] = {
 }
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _INVALID_DATA_CODES = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_READONLY, 0})
-"""Error codes of valid statements on damaged tables, in a writable file."""
+"""Error codes that valid statements cause if tables in a writable file are damaged."""
 _PRIMARY = 0xFF
-"""The bits of the primary result code in an extended one."""
+"""The bits of the primary result code in an extended result code."""
 _SHOWN = 80
 
 
@@ -69,20 +69,23 @@ class DamagedError(Exception):
 
 
 def encode_uri(uri: str) -> bytes:
-    """Return a URI as bytes for the tables. JSON text may contain lone surrogates, so UTF-8 is not enough."""
+    """Encode a URI for the tables.
+
+    Plain UTF-8 is not enough, because JSON text may contain lone surrogates.
+    """
     return uri.encode(errors="surrogatepass")
 
 
 def decode_uri(uri: bytes) -> str:
-    """Return the URI that `encode_uri` encoded."""
+    """Decode a URI that `encode_uri` encoded."""
     return uri.decode(errors="surrogatepass")
 
 
 def create_or_check(connection: sqlite3.Connection, path: Path) -> None:
     """Create the tables in an empty database, or check an existing one.
 
-    Raises `StateError` if it is of another program or too new, and `DamagedError` if it is damaged. A damaged
-    file may also cause other errors of SQLite and Python.
+    Raises `StateError` if the database belongs to another program or is too new, and `DamagedError` if it is
+    damaged. A damaged file may also cause other SQLite and Python errors.
     """
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
@@ -111,7 +114,7 @@ def create_or_check(connection: sqlite3.Connection, path: Path) -> None:
 def _check_rows(connection: sqlite3.Connection) -> None:
     """Read all rows and check their types. SQLite does not detect a changed byte within a value."""
     for table, columns in _TYPES.items():
-        for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608 - our own names
+        for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608 - the names are constants
             for value, (column, kind) in zip(row, columns.items(), strict=True):
                 if not isinstance(value, kind):
                     raise DamagedError(f"`{column}` in `{table}` is not of type {kind.__name__}")
@@ -122,10 +125,11 @@ def _check_rows(connection: sqlite3.Connection) -> None:
 
 
 class Database:
-    """A connection to the database that all threads share, one at a time.
+    """A database connection that all threads share. One thread uses it at a time.
 
-    A call may wait for the disk, and up to `PATIENCE` seconds for another process that writes. Asynchronous
-    code must call it in a thread: `await anyio.to_thread.run_sync(state.approvals.approve, …)`.
+    A call may wait for the disk, and for up to `PATIENCE` seconds for another process that writes.
+    Asynchronous code must make calls in a thread: `await anyio.to_thread.run_sync(state.approvals.approve,
+    …)`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -140,14 +144,14 @@ class Database:
                 raise StateError(message, hint=STATE_DIR_HINT) from error
 
     def _open_connection(self) -> sqlite3.Connection:
-        make_private_file(self.path)  # SQLite gives the files beside it the same mode
+        make_private_file(self.path)  # SQLite creates the files beside it with the same mode
         connection = sqlite3.connect(
             self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
         )
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA journal_mode = WAL")  # readers never wait for a writer
-            connection.execute("PRAGMA synchronous = FULL")  # what was committed survives a power cut
+            connection.execute("PRAGMA synchronous = FULL")  # committed data survives a power failure
             create_or_check(connection, self.path)
         except BaseException as error:
             connection.close()
@@ -167,7 +171,7 @@ class Database:
     def writing(self) -> Generator[sqlite3.Connection]:
         """Yield the connection in a transaction, which an exception rolls back.
 
-        No other process writes meanwhile. Raises `StateError`.
+        No other process can write inside the block. Raises `StateError`.
         """
         with self._lock, _translate_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -188,7 +192,7 @@ def rename_damaged(path: Path) -> Path:
     """Rename a damaged database, and return its new path. No other process may use it. Raises `OSError`."""
     names = (path.with_name(f"{path.name}.damaged-{number}") for number in range(1, 10_000))
     aside = next(name for name in names if not name.exists())
-    # The database first: SQLite deletes a log without a database.
+    # Rename the database first, because SQLite deletes a log without a database.
     for suffix in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
@@ -197,7 +201,7 @@ def rename_damaged(path: Path) -> Path:
 
 @contextmanager
 def _translate_errors(path: Path) -> Generator[None]:
-    """Turn errors of SQLite into `StateError`."""
+    """Convert SQLite errors to `StateError`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -219,7 +223,7 @@ def _raise_state_error(path: Path, error: sqlite3.Error) -> NoReturn:
 
 
 def _code(error: BaseException) -> int | None:
-    """Return the primary result code of SQLite; 0 for other database errors, None for other exceptions."""
+    """Return SQLite's primary result code, 0 for other database errors, or None for other exceptions."""
     if not isinstance(error, sqlite3.DatabaseError):
         return None
     return getattr(error, "sqlite_errorcode", 0) & _PRIMARY

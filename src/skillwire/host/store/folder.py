@@ -1,4 +1,4 @@
-"""The private folder of the state, and the lock that processes share."""
+"""The private folder of the state, and the lock with which processes share it."""
 
 import os
 import sys
@@ -17,15 +17,15 @@ PATIENCE = 10.0
 
 
 def make_private(folder: Path, known_by: str) -> None:
-    """Create `folder`, or restrict it to the current user. Raises `StateError`.
+    """Create `folder`, or restrict access to the current user. Raises `StateError`.
 
     An existing folder that other users can access is restricted only if it is empty or contains the file
-    `known_by`. Any other folder has another purpose, and its mode must not change.
+    `known_by`. Any other folder has a different purpose, and its mode must not change.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIR_MODE)
         found = folder.stat()
-        if sys.platform == "win32":  # folders of a user are private already
+        if sys.platform == "win32":  # folders of a user are already private
             return
         if found.st_uid != os.geteuid():
             raise StateError(f"the folder {quoted(str(folder))} belongs to another user", hint=STATE_DIR_HINT)
@@ -40,7 +40,7 @@ def make_private(folder: Path, known_by: str) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create an empty file, or restrict an existing one to the current user. Raises `OSError`."""
+    """Create an empty file, or restrict access to an existing file to the current user. Raises `OSError`."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE_FILE_MODE))
     if sys.platform != "win32" and path.stat().st_mode & _OTHER_USERS_MASK:
         path.chmod(_PRIVATE_FILE_MODE)
@@ -49,7 +49,8 @@ def make_private_file(path: Path) -> None:
 def require_separate(state: Path, skills: Path) -> None:
     """Raise `StateError` if one folder is inside the other.
 
-    A cached file must never be found as a skill (H24). The folders need not exist. Links are followed.
+    A cached file must never be found as a skill (H24). The folders need not exist. Symbolic links are
+    followed.
     """
     for inner, outer in ((state, skills), (skills, state)):
         if _is_inside(inner, outer):
@@ -67,7 +68,7 @@ def _is_inside(inner: Path, outer: Path) -> bool:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether two paths are the same folder, as `Skills` and `skills` are on some file systems."""
+    """Return whether two paths are the same folder. On some file systems, `Skills` and `skills` are."""
     try:
         return one.samefile(other)
     except OSError:
@@ -77,7 +78,8 @@ def _is_same(one: Path, other: Path) -> bool:
 class StateLock:
     """A lock on the state folder. It is released when the process ends, however it ends.
 
-    It starts exclusive if no other process has one, and shared otherwise. `share` makes it shared.
+    The lock is exclusive at first if no other process has a lock; otherwise, it is shared. `share` makes it
+    shared.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,13 +87,14 @@ class StateLock:
         make_private_file(path)
         self._lock = FileLock(path)
         self._path = path
-        # Without file locks, never assume to be alone. Except on Windows, where files in use cannot be moved.
+        # Without file locks, assume that other processes use the state. On Windows, this is not needed,
+        # because files in use cannot be moved.
         self.exclusive = self._lock.try_lock(without_locks=sys.platform == "win32")
         if not self.exclusive:
             self.share()
 
     def share(self) -> None:
-        """Make the lock shared. Waits for an exclusive lock of another process. Raises `StateError`."""
+        """Make the lock shared. Waits while another process has an exclusive lock. Raises `StateError`."""
         self.exclusive = False
         if not self._lock.lock(shared=True, seconds=PATIENCE):
             self.close()

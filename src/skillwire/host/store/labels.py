@@ -8,22 +8,23 @@ from skillwire.safe_text import quoted
 
 
 class Labels:
-    """The server that each label is bound to: in the database, and in this process.
+    """The server to which each label is bound, in the database and in this process.
 
-    Another process may bind a label to another server while this one still uses the old one. What this
-    process writes must not apply to the other server, so every access compares the two bindings.
+    Another process may bind a label to a different server while this process still uses the old server. Data
+    that this process writes must not apply to the different server, so every access compares the two
+    bindings.
     """
 
     def __init__(self) -> None:
         self._bound: dict[str, str] = {}
 
     def is_bound(self, connection: sqlite3.Connection, label: str, identity: str) -> bool:
-        """Bind the label in this process; return whether the database has the same binding."""
+        """Bind the label in this process. Return whether the database has the same binding."""
         self._bound[label] = _hashed(identity)
         return self.is_still_bound(connection, label)
 
     def bind(self, connection: sqlite3.Connection, label: str, identity: str) -> bool:
-        """Bind the label, and delete all rows of another server; return whether it was bound to one."""
+        """Bind the label. If it was bound to another server, delete all its rows and return True."""
         self._bound[label] = _hashed(identity)
         if self.is_still_bound(connection, label):
             return False
@@ -37,18 +38,21 @@ class Labels:
         self._bound.pop(label, None)
 
     def is_still_bound(self, connection: sqlite3.Connection, label: str) -> bool:
-        """Whether the label is still bound to the server of this process. Raises `StateError`."""
+        """Return whether the label is still bound to the same server as in this process.
+
+        Raises `StateError`.
+        """
         if label not in self._bound:
             raise StateError(f"the label {quoted(label)} is not bound to a server", hint="call `bind` first")
         row = connection.execute("SELECT identity FROM labels WHERE label = ?", (label,)).fetchone()
         return row == (self._bound[label],)
 
     def was_rebound(self, connection: sqlite3.Connection, label: str) -> bool:
-        """Whether this process bound the label, and it is now bound to another server."""
+        """Return whether this process bound the label, and it is now bound to another server."""
         return label in self._bound and not self.is_still_bound(connection, label)
 
     def require_bound(self, connection: sqlite3.Connection, label: str) -> None:
-        """Raise `StateError` if the label is now bound to another server, or to none."""
+        """Raise `StateError` if the label is now bound to another server or not bound."""
         if not self.is_still_bound(connection, label):
             raise StateError(
                 f"another process has bound the label {quoted(label)} to another server",
@@ -61,5 +65,5 @@ def all_labels(connection: sqlite3.Connection) -> list[str]:
 
 
 def _hashed(identity: str) -> str:
-    """Return a hash to store and compare, because a URL may contain a secret."""
+    """Hash an identity for storage and comparison, because a URL may contain a secret."""
     return hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,7 @@
-"""The stored record of a login, and the errors of logins. This module does not import the MCP SDK."""
+"""The stored record of a login, and the errors of logins.
+
+This module does not import the MCP SDK, so that commands that only show logins start fast.
+"""
 
 import json
 import math
@@ -9,22 +12,22 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 MAX_RECORD = 256 * 1024
-"""Limit of bytes of one record. Tokens have a few kilobytes."""
+"""Maximum size of a record in bytes. Tokens have a few kilobytes."""
 _MAX_TEXT = 64 * 1024
 _VERSION = 1
 _SKEW = 30.0
-"""Seconds before a token expires from which it counts as expired."""
+"""Seconds before its expiry at which a token already counts as expired."""
 _LONGEST = 10 * 365 * 24 * 3600.0
-"""Longest lifetime of a token in seconds. Some servers name absurd numbers."""
+"""Maximum lifetime of a token in seconds. Some servers send absurdly large numbers."""
 _AUTH_METHODS = frozenset({"none", "client_secret_post", "client_secret_basic"})
 
 
 class LoginExpiredError(Exception):
-    """The login server refuses to renew a login. A new one is needed."""
+    """The login server refuses to renew a login, so a new login is needed."""
 
 
 class LoginServerError(Exception):
-    """The login server did not answer, or its answer is unusable. It may work later."""
+    """The login server did not answer, or its response is unusable. A later attempt may succeed."""
 
 
 class BrokenRecordError(Exception):
@@ -44,7 +47,7 @@ class Tokens:
 
     @classmethod
     def read(cls, value: object) -> "Tokens":
-        """Return the tokens in JSON. Raises `BrokenRecordError`."""
+        """Parse tokens from JSON. Raises `BrokenRecordError`."""
         fields = _fields(value)
         access, refresh, secret = (_text(fields, name) for name in ("access", "refresh", "client_secret"))
         if access and not is_sendable(access):
@@ -54,11 +57,11 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class LoginRecord:
-    """One login, bound to a label, to its server, and to the issuer (H28)."""
+    """One login, bound to a label, a server and an issuer (H28)."""
 
     label: str
     identity: str
-    """The server that the label points at: `Target.login_identity`."""
+    """Identifies the server behind the label: `Target.login_identity`."""
     server: str
     """The URL of the server, without query and secrets."""
     issuer: str
@@ -68,7 +71,7 @@ class LoginRecord:
     """How the client authenticates: `none`, `client_secret_post` or `client_secret_basic`."""
     revocation_endpoint: str = ""
     resource: str = ""
-    """The resource indicator that the tokens were issued for (RFC 8707)."""
+    """The resource indicator for which the tokens were issued (RFC 8707)."""
     scope: str = ""
     expires_at: float | None = None
     allow_private: bool = False
@@ -89,16 +92,19 @@ class LoginRecord:
         return not self.renewable and (self.expired or (not self.in_keyring and self.tokens is None))
 
     def is_for(self, identity: str) -> bool:
-        """Whether it is for the server with this `Target.identity`, with or without a digest of the query."""
+        """Return whether the login is for the server with this `Target.identity`, ignoring its query."""
         return identity == self.identity or identity.startswith(f"{self.identity} ")
 
     @property
     def keyring_name(self) -> str:
-        """The name of its tokens in a keyring. It changes with the server and the issuer."""
+        """The name of the login's tokens in a keyring. It depends on the server and the issuer."""
         return f"{self.label} {self.identity} {self.issuer}"
 
     def renewed(self, tokens: Tokens, expires_in: float | None, scope: str | None) -> "LoginRecord":
-        """Return the record with new tokens. What the answer omits stays as it was (RFC 6749, section 6)."""
+        """Return the record with new tokens.
+
+        Values that the response omits stay the same (RFC 6749, section 6).
+        """
         return replace(
             self,
             tokens=tokens,
@@ -174,7 +180,7 @@ def expiry(expires_in: float | None) -> float | None:
 
 
 def is_sendable(token: str) -> bool:
-    """Whether a token fits in an `Authorization` header."""
+    """Return whether a token can be sent in an `Authorization` header."""
     return len(token) <= _MAX_TEXT and token.isascii() and token.isprintable() and " " not in token
 
 

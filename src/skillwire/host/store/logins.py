@@ -23,12 +23,12 @@ from skillwire.safe_text import escape_invisible, quoted
 
 _SERVICE = "skillwire"
 _RECOMMENDED = 1
-"""The priority from which `keyring` itself recommends a backend.
+"""The minimum priority at which `keyring` itself recommends a backend.
 
-Backends that always fail, forget everything or write plain files have less.
+Backends that always fail, store nothing or write plain files have lower priorities.
 """
 _TIMEOUT = 30.0
-"""Seconds for a keyring to answer. It may wait for the user to unlock it."""
+"""Seconds in which a keyring must answer. It may wait for the user to unlock it."""
 LOGINS = "logins"
 _OTHER_USERS_MASK = 0o077
 _LOCK_TIMEOUT = 60.0
@@ -40,13 +40,13 @@ class KeyringError(Exception):
 
 
 def system_keyring() -> "SystemKeyring | None":
-    """Return the system keyring; None if there is none that protects secrets."""
+    """Return the system keyring, or None if there is none that protects secrets."""
     try:
         keyring: Any = importlib.import_module("keyring")
         backend: Any = _bounded(keyring.get_keyring)
     except (ImportError, KeyringError):
         return None
-    for each in (*getattr(backend, "backends", ()), backend):  # a chain of backends has parts
+    for each in (*getattr(backend, "backends", ()), backend):  # a chained backend contains other backends
         if not hasattr(each, "backends") and _protects(each):
             return SystemKeyring(each)
     return None
@@ -57,7 +57,7 @@ def _protects(backend: Any) -> bool:
         return False
     try:
         return float(backend.priority) >= _RECOMMENDED
-    except Exception:  # noqa: BLE001 - a backend that does not work here raises anything
+    except Exception:  # noqa: BLE001 - a backend that does not work on this system may raise anything
         return False
 
 
@@ -68,12 +68,15 @@ class SystemKeyring:
         self._backend = backend
 
     def get(self, name: str) -> str | None:
-        """Return a secret; None if there is none. Raises `KeyringError`."""
+        """Return a secret, or None if there is none. Raises `KeyringError`."""
         found = _bounded(lambda: self._backend.get_password(_SERVICE, name))
         return found if isinstance(found, str) else None
 
     def put(self, name: str, secret: str) -> bool:
-        """Store a secret; return whether it can be read back. Some keyrings accept short secrets only."""
+        """Store a secret.
+
+        Return whether it can be read back, because some keyrings accept only short secrets.
+        """
         try:
             _bounded(lambda: self._backend.set_password(_SERVICE, name, secret))
             if self.get(name) == secret:
@@ -84,20 +87,20 @@ class SystemKeyring:
         return False
 
     def remove(self, name: str) -> None:
-        """Remove a secret, if it is there. Raises `KeyringError` if it may still be."""
+        """Remove a secret if it exists. Raises `KeyringError` if it may still exist."""
         if self.get(name) is not None:
             _bounded(lambda: self._backend.delete_password(_SERVICE, name))
 
 
 def _bounded(call: Callable[[], Any]) -> Any:
-    """Return what a call of a backend returns. Raises `KeyringError` if it fails or takes too long.
+    """Call a backend and return the result. Raises `KeyringError` if the call fails or takes too long.
 
-    The call runs in a daemon thread, so a backend that hangs does not keep the process from ending.
+    The call runs in a daemon thread, so that a backend that hangs does not keep the process running.
     """
     answers: list[Any] = []
 
     def run() -> None:
-        with suppress(Exception):  # backends raise anything
+        with suppress(Exception):  # backends may raise anything
             answers.append(call())
 
     thread = threading.Thread(target=run, name="keyring", daemon=True)
@@ -111,19 +114,19 @@ def _bounded(call: Callable[[], Any]) -> Any:
 class Logins:
     """The logins in a state folder. Several processes may use it at once.
 
-    Only `locked` is asynchronous. The other calls may wait for the disk, or until the user unlocks the
+    Only `locked` is asynchronous. The other methods may wait for the disk, or until the user unlocks the
     keyring.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """`folder` is the state folder. Nothing is created before a login is saved."""
+        """Use the logins in a state folder. Nothing is created before a login is saved."""
         self.folder = Path(folder) / LOGINS
 
     def find(self, label: str, identity: str | None = None) -> LoginRecord | None:
-        """Return the login of a label, without tokens that are in the keyring; None if there is none.
+        """Return the login for a label, or None. Tokens in the keyring are not included.
 
-        With an `identity`, the login must be for that server. Raises `StateError` if the file is damaged,
-        or if other users could have read or written it.
+        If `identity` is given, returns None unless the login is for the server with that identity. Raises
+        `StateError` if the file is damaged, or if other users could have read or written it.
         """
         path = self._path(label)
         try:
@@ -139,9 +142,9 @@ class Logins:
         return record
 
     def with_tokens(self, label: str, identity: str) -> LoginRecord | None:
-        """Return a login with its tokens. They are None if the keyring has lost them.
+        """Return a login with its tokens. The tokens are None if the keyring has lost them.
 
-        Raises `StateError` as `find` does, and if the keyring cannot be read.
+        Raises `StateError` in the same cases as `find`, and if the keyring cannot be read.
         """
         record = self.find(label, identity)
         if record is None or not record.in_keyring:
@@ -161,7 +164,7 @@ class Logins:
         return replace(record, tokens=tokens, renewable=record.renewable and tokens is not None)
 
     def save(self, record: LoginRecord) -> LoginRecord:
-        """Store a login in place of an earlier one of its label; return it. Raises `StateError`."""
+        """Store a login, replacing an earlier login for its label, and return it. Raises `StateError`."""
         before = self._find_readable(record.label)
         keyring = system_keyring()
         stored = replace(record, in_keyring=_put(keyring, record))
@@ -169,14 +172,15 @@ class Logins:
         if before is not None and before.in_keyring and keyring is not None:
             replaced = stored.in_keyring and before.keyring_name == stored.keyring_name
             if not replaced:
-                with suppress(KeyringError):  # no record refers to it any more
+                with suppress(KeyringError):  # no record refers to the tokens any more
                     keyring.remove(before.keyring_name)
         return stored
 
     def remove(self, label: str) -> bool:
-        """Remove the login of a label, damaged or not; return whether there was one.
+        """Remove the login for a label, even if it is damaged. Return whether there was one.
 
-        Raises `StateError`; `KeyringStateError` if the file is removed, but the keyring still has the tokens.
+        Raises `StateError`, or `KeyringStateError` if the file was removed but the keyring still has the
+        tokens.
         """
         before = self._find_readable(label)
         try:
@@ -200,13 +204,16 @@ class Logins:
             ) from error
 
     def remove_if_other(self, label: str, identity: str) -> None:
-        """Remove the login of a label unless it is for the server with this identity. Raises as `remove`."""
+        """Remove the login for a label unless it is for the server with this identity.
+
+        Raises the same errors as `remove`.
+        """
         before = self._find_readable(label)
         if before is None or not before.is_for(identity):
             self.remove(label)
 
     def all(self) -> list[LoginRecord]:
-        """Return all readable logins, sorted by label, without tokens that are in the keyring."""
+        """Return all readable logins, sorted by label. Tokens in the keyring are not included."""
         found: list[LoginRecord] = []
         for path in self.folder.glob("*.json"):
             with suppress(BrokenRecordError):
@@ -217,7 +224,7 @@ class Logins:
         return sorted(found, key=lambda record: record.label)
 
     def stamp(self, label: str) -> tuple[int, ...] | None:
-        """Return a value that changes whenever the login of a label does; None if there is none."""
+        """Return a value that changes whenever the login for a label changes, or None if there is none."""
         try:
             found = os.lstat(self._path(label))
         except OSError:
@@ -226,7 +233,7 @@ class Logins:
 
     @asynccontextmanager
     async def locked(self, label: str) -> AsyncGenerator[None]:
-        """Lock the login of a label, so that no other process changes it. Raises `StateError`."""
+        """Lock the login for a label, so that no other process changes it. Raises `StateError`."""
         path = self._path(label).with_suffix(".lock")
         try:
             self._make_folder()
@@ -264,7 +271,7 @@ class Logins:
 
 
 def _keyring() -> SystemKeyring:
-    """Return the keyring that holds tokens. Raises `KeyringError`."""
+    """Return the keyring for tokens. Raises `KeyringError`."""
     if (keyring := system_keyring()) is None:
         raise KeyringError("there is no keyring")
     return keyring
@@ -277,7 +284,7 @@ def _put(keyring: SystemKeyring | None, record: LoginRecord) -> bool:
 
 
 def _read_private(path: Path) -> bytes | None:
-    """Return the content of a file that belongs to this user alone; None if there is none.
+    """Return the content of a file that only this user can access, or None if there is no file.
 
     Raises `BrokenRecordError` for any other file.
     """

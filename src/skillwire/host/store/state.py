@@ -23,7 +23,7 @@ _LOCK = "lock"
 
 @dataclass(frozen=True, slots=True)
 class DamagedState:
-    """A damaged database that was replaced by an empty one. The user must be told."""
+    """A damaged database that was replaced with an empty database. The user must be notified."""
 
     path: Path
     """The new path of the damaged file."""
@@ -39,10 +39,11 @@ class DamagedState:
 
 
 class State:
-    """Approvals, grants, logins and cached files on this machine. Safe for many threads and processes.
+    """Stored approvals, grants, logins and cached files.
 
-    Its methods are synchronous, and may wait for the disk or for another process. Asynchronous code must call
-    them in a thread: `await anyio.to_thread.run_sync(state.bind, label, identity)`.
+    Several threads and processes can use them at once. All methods are synchronous, and may wait for the disk
+    or another process. Asynchronous code must call them in a thread: `await
+    anyio.to_thread.run_sync(state.bind, label, identity)`.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class State:
         cache_bytes: int,
         damaged: DamagedState | None,
     ) -> None:
-        """Use `State.open` instead."""
+        """Private. Use `State.open` instead."""
         self.folder = folder
         self.damaged = damaged
         """The damage found when the state was opened, if any. All approvals are then lost."""
@@ -92,11 +93,11 @@ class State:
         return state
 
     def bind(self, label: str, identity: str) -> bool:
-        """Bind a label to a server. Call it before any other method that takes the label.
+        """Bind a label to a server. Call this method before any other method that takes the label.
 
-        If the label was bound to another server, its approvals, grants and cached files are removed (H28),
-        and its login unless only the query of the URL differs. Return whether it was. Only a hash of the
-        identity is stored.
+        If the label was bound to another server, its approvals, grants and cached files are removed (H28).
+        Its login is also removed, unless only the query of the URL differs. Returns whether the label was
+        bound to another server. Only a hash of the identity is stored.
         """
         with self._database.reading() as connection:
             if self._labels.is_bound(connection, label, identity):
@@ -106,7 +107,7 @@ class State:
             leaving = self.cache.move_aside(label)
         self.cache.delete_moved(leaving)
         if dropped:
-            with suppress(KeyringStateError):  # no record refers to those tokens any more
+            with suppress(KeyringStateError):  # no record refers to these tokens any more
                 self.logins.remove_if_other(label, identity)
         return dropped
 

@@ -38,6 +38,10 @@ def attach_to(
     if (lowlevel := _lowlevel(server)) is not None:
         Attached(lowlevel, library, prompts, options, bus)
     elif _is_fastmcp(server):
+        if options.scheme is not None:
+            rule = "cannot be changed on a FastMCP server, which keeps its own list of URIs"
+            fix = "leave it out, or serve the skills with `skillwire serve` or `SkillServer`"
+            raise InvalidValueError("the scheme", options.scheme, rule, fix)
         provider = import_module("skillwire.server.attaching.fastmcp.provider")
         provider.attach_to_fastmcp(server, library, prompts, options)
     else:
@@ -47,7 +51,7 @@ def attach_to(
 
 
 class Attached:
-    """Adds skills to one server of the SDK. Its own handlers keep working."""
+    """Adds skills to one SDK server. The server's own handlers keep working."""
 
     def __init__(
         self,
@@ -75,7 +79,7 @@ class Attached:
         server.lifespan = self._wrap_lifespan(server.lifespan)
 
     def install(self) -> None:
-        """Replace the server's current handlers with ours, which call the originals."""
+        """Wrap the server's current handlers. The wrappers call the original handlers."""
         methods = all_methods(self._features)
         for method in (*methods, SUBSCRIBE, UNSUBSCRIBE, LISTEN):
             entry = self._server.get_request_handler(method)
@@ -91,13 +95,14 @@ class Attached:
         self._put(LISTEN, types.SubscriptionsListenRequestParams, self._listen)
 
     def _put(self, method: str, params: type[types.RequestParams], ours: Handler) -> None:
+        """Install a handler that calls the server's original handler where needed."""
         self._ours[method] = ours
         self._server.add_request_handler(method, params, ours)
 
     def _wrap_lifespan(
         self, lifespan: Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
     ) -> Callable[[Server[Any]], AbstractAsyncContextManager[Any]]:
-        """Return the server's lifespan, wrapped in ours."""
+        """Wrap the server's lifespan, so that the library follows its sources while the server runs."""
 
         @asynccontextmanager
         async def wrapped(server: Server[Any]) -> AsyncGenerator[Any]:
@@ -124,7 +129,7 @@ class Attached:
         return await self._notifier.listen(context, params, None if theirs is None else theirs.entry.handler)
 
     async def _complete_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Add our capabilities and instructions, and capabilities the SDK omits, to the handshake (S1)."""
+        """Add instructions and capabilities to the handshake, including those that the SDK omits (S1)."""
         result = await call_next(ctx)
         if ctx.method == "notifications/initialized":
             self._notifier.register_client(ctx)
@@ -153,7 +158,11 @@ class Attached:
 
 
 def _bus_of(server: Server[Any]) -> SubscriptionBus | None:
-    """Return the bus of a server's own events, if it has one. One stream then carries its events and ours."""
+    """Return the bus of a server's own events, so that one stream carries all events.
+
+    Return None if the server has no handler for `subscriptions/listen`. Raises `InvalidValueError` if the
+    handler is not the SDK's.
+    """
     entry = server.get_request_handler(LISTEN)
     if entry is None:
         return None
@@ -161,12 +170,12 @@ def _bus_of(server: Server[Any]) -> SubscriptionBus | None:
         rule = "is answered by the server in its own way, so clients would not be notified of changed skills"
         fix = "pass the bus that its events are published on: `attach(server, skills, bus=bus)`"
         raise InvalidValueError("the method", LISTEN, rule, fix)
-    # The SDK has no public way from its handler to the bus.
+    # The SDK has no public API to get the bus from its handler.
     return entry.handler._bus  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def _lowlevel(server: object) -> Server[Any] | None:
-    """Return the low-level SDK server: `server` itself, or the one inside an `MCPServer`; None if neither."""
+    """Return a low-level server, or the one inside an `MCPServer`. Return None for any other object."""
     candidates: list[object] = [server, getattr(server, "_lowlevel_server", None)]
     return next((cast("Server[Any]", each) for each in candidates if isinstance(each, Server)), None)
 

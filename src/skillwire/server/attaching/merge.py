@@ -1,4 +1,4 @@
-"""Merge the answers of an existing server with those of the skills attached to it."""
+"""Merge the responses of an existing server with the responses for the attached skills."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -35,7 +35,7 @@ ATTACH_ONCE_HINT = "attach all skills in one call, as in `attach(server, these, 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list that both have: the member with its items, and the member that identifies an item."""
+    """The format of a list: the member with the items, and the member that identifies an item."""
 
     items: str
     key: str
@@ -51,7 +51,7 @@ LISTS = {
 
 @dataclass(frozen=True, slots=True)
 class OriginalHandler:
-    """The server's own handler of a method, from before skills were attached."""
+    """The server's own handler for a method, from before skills were attached."""
 
     entry: HandlerEntry[Any]
 
@@ -64,16 +64,16 @@ class OriginalHandler:
 
 
 class Merger:
-    """Combines the server's handlers with ours. The server's own names take precedence."""
+    """Combines the server's handlers with the handlers for skills. The server's own names take precedence."""
 
     def __init__(self, features: Iterable[Feature], freshness: Freshness, taken: TakenNames) -> None:
-        """`taken` records the names that both have."""
+        """Merge `features` into a server. `taken` records names that the server and the skills both use."""
         self._features = tuple(features)
         self._freshness = freshness
         self._taken = taken
 
     def handler(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
-        """Return the combined handler of `method`. `theirs` must have the server's own handler of it."""
+        """Return the combined handler for `method`. `theirs` must contain the server's own handler for it."""
         if method in LISTS:
             return self._list(method, ours, theirs[method])
         if method in LISTED_BY:
@@ -83,7 +83,10 @@ class Merger:
         raise ConflictError(f"the server already answers `{method}`; remove its handler, or attach no skills")
 
     def _list(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
-        """Return a handler that lists their pages first, and ours from their last page on."""
+        """Return a handler that first lists the server's own pages.
+
+        On the last page, the skills' pages begin.
+        """
         listing = LISTS[method]
 
         async def handle(context: Context, _params: object) -> Any:
@@ -95,7 +98,7 @@ class Merger:
                 if not _is_page(answer, listing):
                     return answer
                 before = answer
-            if method == RESOURCES_LIST:  # a file of a skill is listed by us only
+            if method == RESOURCES_LIST:  # only the skills' handler lists files of skills
                 theirs_alone = (each for each in before[listing.items] if not self._claims_resource(each))
                 before[listing.items] = list(theirs_alone)
             if before.get("nextCursor") is not None:
@@ -116,7 +119,7 @@ class Merger:
         return handle
 
     def _named(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
-        """Return a handler that uses ours, unless the server itself lists the name."""
+        """Return a handler that uses `ours`, unless the server itself lists the requested name."""
         list_method = LISTED_BY[method]
         listing, listed = LISTS[list_method], theirs.get(list_method)
 
@@ -132,14 +135,14 @@ class Merger:
         return handle
 
     async def has_skill_tools(self, theirs: Mapping[str, OriginalHandler], context: Context) -> bool:
-        """Return whether the tools that load skills are ours.
+        """Return whether the tools that load skills belong to the attached skills.
 
-        Records every name that the server has itself.
+        Records every conflicting name that the server itself lists.
         """
         left_out: set[str] = set()
         for method in _ITEM_METHODS:
             if method in theirs:
-                with suppress(Exception):  # a client that requests the list gets the error
+                with suppress(Exception):  # a client that requests the list receives the error
                     names = await self._left_out(method, theirs[method], context)
                     left_out |= names if method == TOOLS_LIST else set()
         return left_out.isdisjoint(SKILL_TOOLS)
@@ -153,9 +156,11 @@ class Merger:
         return names | self._taken.note(method, taken)
 
     def _one(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
-        """Return a handler that uses ours for what is certainly ours; else theirs, with ours as a fallback.
+        """Return a handler that uses `ours` for items that certainly belong to the skills.
 
-        A template of the skills may match a URI of the server.
+        For all other items it uses `theirs`, with `ours` as a fallback.
+
+        A URI that only a template of the skills matches is not certain, because it may be the server's own.
         """
 
         async def handle(context: Context, _params: object) -> Any:
@@ -191,7 +196,7 @@ class Merger:
 
 
 async def _names(theirs: OriginalHandler, listing: Listing, context: Context) -> set[str]:
-    """Return every name in a list of the server. Stops at a repeated cursor."""
+    """Return every name in one of the server's lists. Stops at a repeated cursor."""
     names: set[str] = set()
     cursors: set[str] = set()
     cursor: str | None = None
@@ -213,7 +218,7 @@ def _is_page(result: Any, listing: Listing) -> TypeGuard[dict[str, Any]]:
 
 
 def _merge_freshness(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caching fields of a merged answer: the stricter of both parts."""
+    """Return the caching fields of a merged response: for each field, the stricter value."""
     merged: dict[str, Any] = {}
     if "ttlMs" in after and "ttlMs" in before:
         merged["ttlMs"] = min(before["ttlMs"], after["ttlMs"])

@@ -1,13 +1,17 @@
-"""Tool and prompt names that an existing server already has. Its own win, and a problem reports ours."""
+"""Tool and prompt names that an existing server already uses.
+
+The server's own tools and prompts take precedence. A problem reports each conflict.
+"""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.features.base import Feature, ListKind
 from skillwire.features.instructions import InstructionsFeature
 from skillwire.features.resources import ProblemsDocument, ResourcesFeature
+from skillwire.features.scheme import OtherScheme
 from skillwire.features.tools import LOAD_SKILL, SKILL_RESOURCE
 from skillwire.library.catalog import Catalog
 from skillwire.protocol.messages import PROMPTS_LIST, TOOLS_LIST
@@ -19,21 +23,21 @@ _log = logging.getLogger(__name__)
 _KINDS = {TOOLS_LIST: "tool", PROMPTS_LIST: "prompt"}
 """The kinds of names that can conflict, by the method that lists them."""
 SKILL_TOOLS = frozenset({LOAD_SKILL, SKILL_RESOURCE})
-"""Tools that refer to each other: a model needs both or neither."""
+"""Tools that refer to each other, so that a model needs both or neither."""
 
 
 class TakenNames:
-    """Our names that the server already has, as far as requests have shown."""
+    """Names of the attached skills that the server already uses, as far as requests have shown."""
 
     def __init__(self) -> None:
         self._taken: dict[str, set[str]] = {method: set() for method in _KINDS}
         self._problems: tuple[Problem, ...] = ()
         self.on_change: Callable[[], None] = lambda: None
-        """Called when a further name turns out to be taken."""
+        """Called when another taken name is found."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """One problem for each taken name, with what to do about it."""
+        """One problem for each taken name, with a hint."""
         return self._problems
 
     def has(self, method: str, name: object) -> bool:
@@ -66,7 +70,7 @@ def _problem(method: str, name: str) -> Problem:
 
 
 class _HostProblems(ProblemsDocument):
-    """The problems of the skills, and of names taken by the server that they are attached to."""
+    """The problems of the skills, and of the names that the server already uses."""
 
     def __init__(self, of_skills: ProblemsDocument, taken: TakenNames) -> None:
         self.description = of_skills.description
@@ -76,23 +80,34 @@ class _HostProblems(ProblemsDocument):
         return (*self._of_skills.problems(catalog), *self._taken.problems)
 
 
+def _resources_of(features: Sequence[Feature]) -> Iterator[ResourcesFeature]:
+    for feature in features:
+        inside = feature.inside if isinstance(feature, OtherScheme) else feature
+        if isinstance(inside, ResourcesFeature):
+            yield inside
+
+
 def show_taken_names(features: Sequence[Feature], taken: TakenNames) -> None:
     """Add taken names to the document of problems."""
-    for feature in features:
-        if isinstance(feature, ResourcesFeature):
-            document = feature.documents[ProblemsDocument.uri]
-            assert isinstance(document, ProblemsDocument), "the URI belongs to the document of problems"
-            feature.documents[ProblemsDocument.uri] = _HostProblems(document, taken)
+    for feature in _resources_of(features):
+        document = feature.documents[ProblemsDocument.uri]
+        assert isinstance(document, ProblemsDocument), "the URI belongs to the document of problems"
+        feature.documents[ProblemsDocument.uri] = _HostProblems(document, taken)
 
 
 def without_tools(features: Sequence[Feature]) -> list[Feature]:
-    """Return the features with instructions that name no tools, for servers with tools of those names."""
-    return [each.without_tools() if isinstance(each, InstructionsFeature) else each for each in features]
+    """Return the features with instructions that name no tools, for servers with own tools of these names."""
+    return list(map(_without_tools, features))
+
+
+def _without_tools(feature: Feature) -> Feature:
+    if isinstance(feature, OtherScheme):
+        return OtherScheme(_without_tools(feature.inside), feature.uri_base)
+    return feature.without_tools() if isinstance(feature, InstructionsFeature) else feature
 
 
 def problems_changed(features: Sequence[Feature], notifier: ChangeNotifier) -> None:
     """Notify clients that the document of problems has changed."""
-    for feature in features:
-        if isinstance(feature, ResourcesFeature):
-            feature.documents_changed()
+    for feature in _resources_of(features):
+        feature.documents_changed()
     notifier.note([ListKind.RESOURCES], [ProblemsDocument.uri])

@@ -1,4 +1,4 @@
-"""Listening addresses of an HTTP server, the `Host` and `Origin` headers it accepts, and binding its port."""
+"""The address and port of an HTTP server, and the `Host` and `Origin` headers that it accepts."""
 
 import errno
 import ipaddress
@@ -11,15 +11,18 @@ from typing import Self
 from skillwire.errors import InvalidValueError, UsageError
 
 _MAX_PORT = 65535
-# A host in a header. Stricter than URL parsers, whose tolerance an attacker could use.
+# Matches a host in a header. This is stricter than URL parsers, whose tolerance an attacker could exploit.
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9._-]+)"
 _AUTHORITY = re.compile(rf"{_HOST}(?::(?P<port>[0-9]{{1,5}}))?", re.ASCII)
 _ORIGIN = re.compile(r"https?://(?P<authority>[^/]+)", re.ASCII)
 _UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _EXTENSION = re.compile(rf"chrome-extension://[a-p]{{32}}|(?:moz|safari-web)-extension://{_UUID}", re.ASCII)
-"""The origin of a browser extension. Its id is not a host name: it has no port, and is case-sensitive."""
+"""Matches the origin of a browser extension.
+
+Its id is not a host name: it has no port and is case-sensitive.
+"""
 _OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
-"""On Windows, `SO_REUSEADDR` would let any other program take the same port."""
+"""Socket option of the listening port. On Windows, `SO_REUSEADDR` would let other programs take the port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class HostPolicy:
     """Which `Host` and `Origin` headers are accepted.
 
     Any web page can make a browser send requests to this server, but it cannot choose these two headers.
-    `Host` reveals a name that was rebound to this machine, and `Origin` reveals the page.
+    `Host` reveals a host name that was rebound to this server, and `Origin` reveals the page.
     """
 
     bound: Address
@@ -70,7 +73,7 @@ class HostPolicy:
             return True
         if self.bound.is_loopback:
             return _is_loopback(host)
-        # On a public address, a name must be known. An IP address cannot have been rebound.
+        # At a public address, a host name must be known. An IP address cannot have been rebound.
         return host == self.bound.host.lower() or _is_ip(host)
 
     def accepts_origin(self, header: str | None, host_header: str | None) -> bool:
@@ -85,16 +88,16 @@ class HostPolicy:
 
 
 def check_host(text: str) -> str:
-    """Check a name for `HostPolicy.hosts` and return it. Raises `InvalidValueError`."""
+    """Return `text` if it is a valid name for `HostPolicy.hosts`. Raises `InvalidValueError`."""
     if _authority(text) is None:
         raise InvalidValueError("host", text, "a name or an address, such as `skills.example`")
     return text
 
 
 def check_origin(text: str) -> str:
-    """Check an origin of a web site or browser extension, and return it as `HostPolicy.origins` needs it.
+    """Validate the origin of a website or browser extension.
 
-    Raises `InvalidValueError`.
+    Return it in the form for `HostPolicy.origins`. Raises `InvalidValueError`.
     """
     if _EXTENSION.fullmatch(extension := text.removesuffix("/")):
         return extension
@@ -108,7 +111,7 @@ def check_origin(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _authority(text: str) -> tuple[str, int | None] | None:
-    """Return the host without brackets, and the port or None; None if `text` is not `HOST[:PORT]`."""
+    """Return the host without brackets and the port or None. Return None if `text` is not `HOST[:PORT]`."""
     if (parsed := _AUTHORITY.fullmatch(text)) is None:
         return None
     host = parsed["host"].removeprefix("[").removesuffix("]")

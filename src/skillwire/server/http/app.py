@@ -40,9 +40,9 @@ _HTTPTOOLS, _H11, _SOCKETS = (
     "skillwire.server.http.h11_protocol:BoundedH11Protocol",
     "skillwire.server.http.websocket_protocol:BoundedWebSocketProtocol",
 )
-"""Given by name, so that only the one in use is loaded."""
+"""Protocol classes for uvicorn, given by name, so that only the protocol in use is loaded."""
 _LAST_ANSWERS = 1
-"""Seconds for open requests to finish after the signal to stop."""
+"""Seconds in which open requests can finish after the signal to stop."""
 _TICKS = 10
 """Ticks between two sweeps of all connections. uvicorn ticks ten times a second."""
 
@@ -70,7 +70,7 @@ def http_app(
 ) -> Application:
     """Return the ASGI application of a server, for every protocol version.
 
-    Frequent requests are answered from a cache, unless the server has middleware or handlers of your own, or
+    Frequent requests are answered from a cache, unless you added middleware or handlers to the server, or
     `cache` is False.
     """
     more, bounds = mount or HttpMount(), limits or HttpLimits()
@@ -80,10 +80,10 @@ def http_app(
         streamable_http_path=MCP_PATH,
         json_response=True,
         stateless_http=False,
-        max_sessions=None,  # `SessionLimit` limits them without refusing new clients
+        max_sessions=None,  # `SessionLimit` limits sessions without refusing new clients
         # `HostGuard` protects all paths, not just this one.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        # The SDK accepts every kind of route, though its signature names only one.
+        # The SDK accepts every kind of route, although its signature names only one.
         custom_starlette_routes=cast("list[Route]", routes),
     )
     app = MessageGuard(SessionLimit(app, MCP_PATH, bounds.sessions), MCP_PATH)
@@ -95,7 +95,7 @@ def http_app(
         app = ResponseCacheMiddleware(app, cache, MCP_PATH, budget)
     if token is not None:
         app = TokenGuard(app, token, open_paths=more.open_paths, is_authorized=more.is_authorized)
-    if policy.origins:  # browsers send a preflight request, and enforce the answer
+    if policy.origins:  # browsers send a preflight request, and enforce the response
         app = CORSMiddleware(
             app,
             allow_origins=sorted(policy.origins),
@@ -120,9 +120,10 @@ async def serve_http(
     *,
     stop: anyio.Event | None = None,
 ) -> None:
-    """Serve until `stop` is set, or this is cancelled. `announce` is called once requests are accepted.
+    """Serve until `stop` is set or this call is cancelled.
 
-    If the process is Skillwire's own, SIGINT and SIGTERM also stop it.
+    `announce` is called once requests are accepted. If Skillwire owns the process, SIGINT and SIGTERM also
+    stop the server.
     """
     more = mount or HttpMount()
     serving = GracefulServer(app, more, announce)
@@ -132,13 +133,13 @@ async def serve_http(
         more.close()
         serving.stop()
 
-    async def wait(stop: anyio.Event) -> None:
+    async def end_when_set(stop: anyio.Event) -> None:
         await stop.wait()
         end()
 
     async with on_stop_signal(end), anyio.create_task_group() as tasks:
         if stop is not None:
-            tasks.start_soon(wait, stop)
+            tasks.start_soon(end_when_set, stop)
         try:
             await serving.serve(sockets=[listening])
         except anyio.get_cancelled_exc_class():
@@ -155,8 +156,8 @@ def _config(app: Application, mount: HttpMount) -> GuardedConfig:
         http=_H11 if find_spec("httptools") is None else _HTTPTOOLS,
         ws="none" if mount.message_bytes is None else _SOCKETS,
         ws_max_size=mount.message_bytes or 0,
-        ws_ping_interval=None,  # sessions check themselves whether the client is alive
-        ws_per_message_deflate=False,  # it takes more memory per connection than the messages
+        ws_ping_interval=None,  # Drive sessions check whether the client is alive
+        ws_per_message_deflate=False,  # compression takes more memory per connection than the messages
         log_config=None,
         access_log=False,
         server_header=False,
@@ -187,7 +188,7 @@ class _MountLifespan:
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn without its signal handling, which would end the process with the exit code of the signal."""
+    """uvicorn without its signal handling, which would end the process with the signal's exit code."""
 
     def __init__(self, app: Application, mount: HttpMount, announce: Callable[[], None]) -> None:
         config = _config(app, mount)

@@ -1,4 +1,4 @@
-"""A memory budget for HTTP requests that are only partly received, and for answers not yet read."""
+"""A memory budget for partly received HTTP requests and unread responses."""
 
 import time
 from collections.abc import Callable
@@ -8,9 +8,11 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 UNCOUNTED_BYTES = 64 * 1024
-"""Bytes of a body or an answer that are not counted. Small requests work even if the budget is used up."""
+"""Number of bytes of a body or response that are not counted, so that small requests work even if the budget
+is used up.
+"""
 _PATIENCE, _LEAST_PROGRESS = 5.0, 16 * 1024
-"""When memory is short, a request must transfer at least this many bytes in this many seconds."""
+"""If memory is short, a request must transfer at least this many bytes in this many seconds."""
 _BUSY = b'{"error": "the server is processing too many large requests and answers; try again later"}'
 
 
@@ -20,9 +22,10 @@ class Share:
     def __init__(
         self, budget: "ByteBudget", evict: Callable[[], None], measure: Callable[[], int] | None = None
     ) -> None:
-        """`evict` must end the request.
+        """Create a share. `evict` must end the request.
 
-        `measure` returns the bytes in use now, if they can shrink by themselves.
+        `measure` returns the bytes that are in use now. Set it if that number can shrink without a call to
+        `release`.
         """
         self._budget = budget
         self.evict, self.measure = evict, measure
@@ -30,11 +33,11 @@ class Share:
         self.moved = 0.0
 
     def take(self, number: int) -> bool:
-        """Reserve `number` more bytes. Return whether there was room for them."""
+        """Reserve `number` more bytes. Return whether there was room."""
         return self._budget.take(self, number)
 
     def take_measured(self) -> None:
-        """Reserve the bytes measured now. If there is no room for them, end the request."""
+        """Reserve the bytes that `measure` returns now. If there is no room, end the request."""
         if self.measure is not None and not self.take(self.measure()):
             self.evict()
 
@@ -50,16 +53,17 @@ class Share:
 
 
 class ByteBudget:
-    """Counts bytes up to a limit. When it is reached, evicts the share without progress for the longest time.
+    """Counts bytes up to a limit.
 
-    So a few clients that send or read slowly cannot lock out others.
+    At the limit, evicts the share that has made no progress for the longest time. This way, a few clients
+    that send or read slowly cannot lock out all others.
     """
 
     def __init__(self, limit: int, patience: float = _PATIENCE) -> None:
-        """A share with progress in the last `patience` seconds is not evicted."""
+        """Create a budget. A share that made progress in the last `patience` seconds is not evicted."""
         self._limit, self._patience = limit, patience
         self._shares: dict[Share, None] = {}
-        """Ordered by last progress, the most recent last."""
+        """The shares in use, ordered by last progress, the most recent last."""
         self.used = 0
 
     def take(self, share: Share, number: int) -> bool:
@@ -94,7 +98,7 @@ class ByteBudget:
         share.held = 0
 
     def _has_shrunk(self, share: Share) -> bool:
-        """Measure a share again. Return whether it uses noticeably less than was counted for it."""
+        """Measure a share again. Return whether it uses noticeably less than was counted."""
         less = 0 if share.measure is None else share.held - share.measure()
         if less < _LEAST_PROGRESS:
             return False
@@ -110,9 +114,9 @@ class ByteBudget:
 
 
 class BudgetGuard:
-    """ASGI middleware that counts large request bodies, and refuses large answers if there is no room.
+    """ASGI middleware that counts large request bodies, and refuses large responses if there is no room.
 
-    The connection counts the part of an answer that the client has not read.
+    The connection counts the part of a response that the client has not read.
     """
 
     def __init__(self, app: ASGIApp, budget: ByteBudget) -> None:
@@ -124,23 +128,26 @@ class BudgetGuard:
             await self._app(scope, receive, send)
             return
         request = anyio.CancelScope()
-        exchange = _Exchange(receive, send, self._budget, Share(self._budget, request.cancel))
+        exchange = _Exchange(scope, receive, send, self._budget, Share(self._budget, request.cancel))
         with request, exchange.share:
             try:
                 await self._app(scope, exchange.receive, exchange.send)
             except Exception:
-                if not exchange.refused:  # a refused request looks like a lost connection to the application
+                if not exchange.refused:  # to the application, a refused request looks like a lost connection
                     raise
         if not exchange.started and (exchange.refused or request.cancelled_caught):
             await refuse(send)
 
 
 class _Exchange:
-    """One request and its answer, with their share of the budget."""
+    """One request and its response, with their share of the budget."""
 
-    def __init__(self, receive: Receive, send: Send, budget: ByteBudget, share: Share) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, budget: ByteBudget, share: Share
+    ) -> None:
         self._receive, self._send, self._budget, self.share = receive, send, budget, share
         self._length = 0
+        self._has_body = scope["method"] != "HEAD"  # the response to HEAD only states the length of a body
         self.refused = self.started = False
 
     async def receive(self) -> Message:
@@ -154,7 +161,7 @@ class _Exchange:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            length = _content_length(message)
+            length = _content_length(message) if self._has_body else 0
             self.refused = self.refused or (length > UNCOUNTED_BYTES and not self._budget.has_room(length))
             self.started = not self.refused
         if not self.refused:
@@ -162,7 +169,7 @@ class _Exchange:
 
 
 async def refuse(send: Send) -> None:
-    """Send a 503 response: there is no room now."""
+    """Send a 503 response, because there is no room now."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(_BUSY)).encode()),

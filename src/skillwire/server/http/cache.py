@@ -20,13 +20,13 @@ from skillwire.server.response_cache import (
 
 _JSON = b"application/json"
 _SINGLE_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"content-type", b"accept"})
-"""Headers that determine the meaning of a request. If one is repeated, the SDK answers."""
+"""Headers that determine the meaning of a request. If a header is repeated, the SDK answers."""
 _UNKNOWN = frozenset({b"mcp-session-id", b"content-encoding"})
-"""Headers of requests that the cache does not handle."""
+"""Headers that mark requests which the cache never answers."""
 
 
 class ResponseCacheMiddleware:
-    """Answers requests from the response cache; passes all others on to `app` unchanged."""
+    """Answers requests from the response cache. Passes all other requests on to `app` unchanged."""
 
     def __init__(
         self,
@@ -35,9 +35,11 @@ class ResponseCacheMiddleware:
         path: str,
         budget: ByteBudget,
     ) -> None:
-        """`cache` may be a function that is called for each request; None means that nothing is cached.
+        """Create the middleware.
 
-        A server must not be cached any more once middleware was added to it, which can happen at any time.
+        `cache` may be a function that is called for each request and may return None. The function returns
+        None once middleware was added to the server, which can happen at any time. Nothing is cached from
+        then on.
         """
         self._app = app
         self._cache = cache
@@ -54,7 +56,7 @@ class ResponseCacheMiddleware:
             await self._app(scope, receive, send)
             return
         cache = self._cache if isinstance(self._cache, ResponseCache) else self._cache()
-        # An answer to a request with a token is private, and must be marked so (S12).
+        # The response to a request with a token is private, and must be marked as private (S12).
         if cache is None or (shows_token(scope) and not cache.private):
             await self._app(scope, receive, send)
             return
@@ -73,9 +75,9 @@ class ResponseCacheMiddleware:
 
 
 async def _answer(cache: ResponseCache, message: Message, relevant: dict[bytes, bytes]) -> bytes | None:
-    """Return the answer to a request, or None if the cache cannot answer it."""
+    """Return the response to a request, or None if the cache cannot answer it."""
     body: bytes = message.get("body", b"")
-    # A body in several parts is large or slow, and not worth caching.
+    # A body that arrives in several parts is large or slow, so it is not worth caching.
     if message["type"] != "http.request" or message.get("more_body", False) or len(body) > MAX_MESSAGE_LENGTH:
         return None
     try:
@@ -97,7 +99,7 @@ async def _answer(cache: ResponseCache, message: Message, relevant: dict[bytes, 
 
 
 def _relevant_headers(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:
-    """Return the headers that matter; None if this is not a plain request of protocol 2026-07-28."""
+    """Return the relevant headers, or None if this is not a plain request of protocol 2026-07-28."""
     relevant: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _SINGLE_HEADERS:
@@ -123,7 +125,7 @@ def _accepts_json(accept: bytes) -> bool:
 
 
 def _replay(first: Message, receive: Receive) -> Receive:
-    """Return a `receive` that first returns `first` again, then passes calls on."""
+    """Return a `receive` function that first returns `first` again, then passes calls on."""
     waiting = deque([first])
 
     async def replayed() -> Message:

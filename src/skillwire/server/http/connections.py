@@ -1,4 +1,4 @@
-"""Limits on HTTP connections: how many may be open, and how long each may keep the server waiting."""
+"""Limit the number of open HTTP connections, and the time that each may keep the server waiting."""
 
 import heapq
 import logging
@@ -28,20 +28,26 @@ _CLOSE = b"connection: close\r\ncontent-length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + _CLOSE
 _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n" + _CLOSE
 _EVICTED_AT_ONCE = 32
-"""Connections without a request that are evicted together. In a flood, searching for each would be slow."""
+"""Number of connections without a request that are evicted together.
+
+In a flood, searching for each would be slow.
+"""
 _LONGEST_STEP = 2.0
 """Maximum seconds counted between two sweeps. No client can make progress while the process is suspended."""
 _STALLED_SECONDS = 5.0
-"""Seconds without a byte after which a body or an answer may be evicted."""
+"""Seconds without a byte after which a body or response may be evicted."""
 _STEP, _LARGEST_WINDOW, _SLOWEST = 16, 8 * 1024 * 1024, 4096
-"""A receiver with a full buffer reports progress in steps of about a sixteenth of it. So a slow client, which
-reads this many bytes a second, may seem to make no progress for longer than the deadline."""
+"""`_SLOWEST` is the slowest rate of a client that is not stalled, in bytes per second.
+
+A receiver with a full buffer reports progress in steps of about a sixteenth (`_STEP`) of the buffer. So it
+may seem to make no progress for longer than the deadline. Buffers above `_LARGEST_WINDOW` get no more time.
+"""
 
 
 def allowed_connections(requested: int) -> int:
-    """Return how many of `requested` connections the open-file limit allows.
+    """Return the number of connections that the open-file limit allows, at most `requested`.
 
-    Raise the limit if the process is ours.
+    If Skillwire owns the process, raise the limit first.
     """
     if find_spec("resource") is None:  # Windows has no such limit
         return requested
@@ -56,9 +62,9 @@ def allowed_connections(requested: int) -> int:
 
 
 def raise_file_limit(needed: int) -> None:
-    """Raise the open-file limit of this process to `needed`, or as far as the system allows.
+    """Raise this process's open-file limit to `needed`, or as far as the system allows.
 
-    Never lower it.
+    The limit is never lowered.
     """
     if find_spec("resource") is None:
         return
@@ -73,7 +79,7 @@ def raise_file_limit(needed: int) -> None:
 
 
 def acknowledged_bytes(connection: Any) -> int | None:
-    """Return how many bytes the other side of a TCP connection has acknowledged; None if that is unknown."""
+    """Return how many bytes the other side of a TCP connection has acknowledged, or None if unknown."""
     if sys.platform != "linux" or connection is None:
         return None
     try:
@@ -87,51 +93,51 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """Limits on the resources of all HTTP clients together, and on the time of each."""
+    """Limits shared by all HTTP clients (connections, sessions, memory), and timeouts for each connection."""
 
     connections: int = 1000
-    """Maximum open connections, not counting programs connected to Drive and open pages."""
+    """Maximum number of open connections, not counting Drive programs and open pages."""
     sessions: int = 1000
-    """Maximum sessions of clients of the 2025 protocol versions."""
+    """Maximum number of sessions of clients that use the 2025 protocol versions."""
     head_seconds: float = 10.0
-    """Seconds for the request line and headers, and for the rest of a body that was refused."""
+    """Seconds in which the request line and headers, or the rest of a refused body, must arrive."""
     body_seconds: float = 30.0
-    """Seconds that may pass without a byte of a request body."""
+    """Maximum number of seconds without a byte of a request body."""
     write_seconds: float = 30.0
-    """Seconds that may pass without the client reading a byte of an answer."""
+    """Maximum number of seconds in which the client reads no byte of a response."""
     buffered_bytes: int = 256 * 1024 * 1024
-    """Maximum bytes of large request bodies and unread large answers of all clients together."""
+    """Maximum number of bytes in large request bodies and unread large responses of all clients together."""
 
 
 class _Phase(Enum):
-    """What the server waits for on a connection."""
+    """The state of a connection, by what the server waits for."""
 
     NOTHING = auto()
     """The server is working, or the connection is idle between two requests."""
     HEAD = auto()
     BODY = auto()
     REST = auto()
-    """The rest of a body whose request was answered before it ended."""
+    """The server waits for the rest of a body whose request was answered before the body ended."""
     WRITE = auto()
 
 
 @dataclass(slots=True)
 class _Progress:
-    """The phase of a connection at the last sweep, since when, and when it last made progress."""
+    """A connection's phase at the last sweep, when the phase began, and when there was last progress."""
 
     phase: _Phase
     mark: object
     begun: float
     moved: float
     patience: float = 0.0
-    """Seconds that it may seem to make no progress."""
+    """Seconds for which the connection may seem to make no progress."""
 
 
 class Connections:
-    """Limits the number of connections, and the time that each may take."""
+    """Limits the number of connections, and the time that each may keep the server waiting."""
 
     def __init__(self, limits: HttpLimits, further: int = 0) -> None:
-        """`further` connections are allowed in addition to those of the limits."""
+        """Apply `limits`. `further` connections are allowed in addition."""
         requested = limits.connections + further
         self._limit = allowed_connections(requested)
         if self._limit < requested:
@@ -149,13 +155,13 @@ class Connections:
     def admit(self, new: Any, present: set[Any]) -> None:
         """Admit the connection `new`.
 
-        At the limit, close an idle one instead, or `new` itself if none is idle.
+        At the limit, close an idle connection to make room. If none is idle, close `new`.
         """
         if len(present) <= self._limit:
             return
         evicted = self._evictable(new, present)
         for each in evicted:
-            present.discard(each)  # the transport reports its end only later
+            present.discard(each)  # the transport reports the end of the connection only later
             each.transport.abort()
         if not evicted:
             new.transport.write(_TOO_MANY)
@@ -184,8 +190,9 @@ class Connections:
     def _evictable(self, new: Any, present: Collection[Any]) -> list[Any]:
         """Return the connections to close, the oldest first.
 
-        These are WebSockets that wait for the client's close frame; else connections without a request; else
-        the oldest idle one; else the oldest slow or stalled one.
+        The first of these groups that is not empty is returned: WebSockets that wait for the client's close
+        frame, connections without a request, the oldest idle connection, the oldest slow or stalled
+        connection.
         """
         if closing := [each for each in present if getattr(each, "close_sent", False)]:
             return heapq.nsmallest(_EVICTED_AT_ONCE, closing, key=_made)
@@ -198,7 +205,7 @@ class Connections:
         return [min(slow, key=_made)] if slow else []
 
     def _is_slow(self, connection: Any) -> bool:
-        """Return whether a body or an answer is stalled, or takes longer in total than its deadline."""
+        """Return whether a body or response is stalled, or takes longer than its deadline in total."""
         progress = self._progress.get(connection)
         if progress is None:
             return False
@@ -212,7 +219,7 @@ def _current_phase(connection: Any) -> tuple[_Phase, object, float]:
     if unsent := transport.get_write_buffer_size():
         read = acknowledged_bytes(transport.get_extra_info("socket"))
         return _Phase.WRITE, read or unsent, min(read or 0, _LARGEST_WINDOW) / _STEP / _SLOWEST
-    if not hasattr(connection, "cycle"):  # a WebSocket, whose sessions have deadlines of their own
+    if not hasattr(connection, "cycle"):  # a WebSocket, whose session has its own deadlines
         return _Phase.NOTHING, None, 0.0
     cycle = connection.cycle
     if cycle is None:
@@ -239,10 +246,10 @@ def _made(connection: Any) -> float:
 
 
 class GuardedConfig(uvicorn.Config):
-    """uvicorn's configuration with the limits that our protocols need."""
+    """uvicorn's configuration, with the limits that Skillwire's protocol classes need."""
 
     guard: Connections
     budget: ByteBudget
 
     def configure_logging(self) -> None:
-        """Do nothing: the logging of the process must stay as it is."""
+        """Do nothing, because the logging of the process must stay as it is."""

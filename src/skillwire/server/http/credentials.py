@@ -1,4 +1,4 @@
-"""Secrets that clients send: bearer tokens, and random values that expire and are stored only as hashes."""
+"""Secrets that clients send: bearer tokens, and random secrets that expire and are stored only as hashes."""
 
 import hashlib
 import hmac
@@ -31,14 +31,17 @@ class ExpiringSecrets(Generic[Value]):
         clock: Callable[[], float] = time.monotonic,
         ended: Callable[[Value], None] = _ignore,
     ) -> None:
-        """`ended` is called with the value of each secret that expires or is revoked."""
+        """Create an empty store.
+
+        `ended` is called with the value of each secret that expires or is revoked.
+        """
         self._seconds, self._limit, self._clock, self._ended = seconds, limit, clock, ended
         self._values: dict[bytes, tuple[float, Value]] = {}
 
     def issue(self, value: Value) -> str:
         """Return a new secret for `value`."""
         now = self._clock()
-        for digest, (until, _) in tuple(self._values.items()):  # the oldest comes first
+        for digest, (until, _) in tuple(self._values.items()):  # the oldest secret comes first
             if until > now and len(self._values) < self._limit:
                 break
             self._end(digest)
@@ -58,7 +61,7 @@ class ExpiringSecrets(Generic[Value]):
         return value
 
     def revoke(self, secret: str) -> None:
-        """Revoke a secret. Ignores unknown ones."""
+        """Revoke a secret. Unknown secrets are ignored."""
         self._end(_digest(secret))
 
     def _end(self, digest: bytes) -> None:
@@ -72,7 +75,10 @@ def is_same(one: str, other: str) -> bool:
 
 
 def bearer_token(headers: Headers) -> str | None:
-    """Return the bearer token of the `Authorization` header; None unless there is exactly one such header."""
+    """Return the bearer token in the `Authorization` header.
+
+    Return None unless there is exactly one such header.
+    """
     values = headers.getlist("authorization")
     scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
     return token.strip() if scheme.lower() == "bearer" else None

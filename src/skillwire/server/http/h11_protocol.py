@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol on h11, used if httptools is not installed. h11 itself limits the request head."""
+"""uvicorn's HTTP protocol based on h11, for systems without httptools. h11 itself limits the request head."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from skillwire.server.http.connections import GuardedConfig
 
 
 class BoundedH11Protocol(H11Protocol):
-    """Limits connections, and counts received bytes and unread answers."""
+    """Limits connections, and counts received bytes and unread responses."""
 
     body_bytes = 0
 
@@ -21,7 +21,7 @@ class BoundedH11Protocol(H11Protocol):
         self.made = time.monotonic()
         super().connection_made(transport)
         self.access_log = (
-            False  # uvicorn would build a line for each request if the root logger has a handler
+            False  # uvicorn would build a log line for each request if the root logger has a handler
         )
         config = cast("GuardedConfig", self.config)
         self._unread = Share(config.budget, transport.abort, transport.get_write_buffer_size)

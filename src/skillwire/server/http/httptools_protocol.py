@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol on httptools, with limits on what a client may send.
+"""uvicorn's HTTP protocol based on httptools, with limits on the data that a client sends.
 
 Most of these limits apply before the client is authenticated.
 """
@@ -13,20 +13,22 @@ from skillwire.server.http.byte_budget import Share
 from skillwire.server.http.connections import GuardedConfig
 
 MAX_HEAD = 64 * 1024
-"""Maximum bytes of a request outside its body: request line and headers, then chunk lines and trailers."""
+"""Maximum size of a request outside its body, in bytes: request line, headers, chunk lines and trailers."""
 MAX_HEADERS = 128
-"""Maximum headers of a request. Each takes far more memory than its bytes."""
+"""Maximum number of headers in a request. Each takes far more memory than its bytes."""
 MAX_PIPELINED = 64
-"""Maximum requests that may wait for the answer to an earlier one on the same connection."""
+"""Maximum number of requests that wait for the response to an earlier request on the same connection."""
 MAX_WAITING = 256 * 1024
-"""Maximum bytes of these waiting requests together. The byte budget does not count them yet."""
+"""Maximum size of these waiting requests together, in bytes. The byte budget does not count them yet."""
 _PER_REQUEST, _PER_HEADER = 2048, 128
-"""Bytes of memory that a request and a header take besides what was sent."""
+"""Memory in bytes that a request and a header take besides the bytes sent."""
 _CHUNK_LINE = 16
-"""Bytes of a chunk line that are not counted."""
+"""Number of bytes of a chunk line that are not counted."""
 _MAX_REST = 16 * 1024 * 1024
-"""Bytes of a body that are read and discarded after the answer. A client that is still sending would not see
-the answer otherwise."""
+"""Maximum number of bytes of a body that are read and discarded after the response.
+
+Otherwise, a client that is still sending would not see the response.
+"""
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -35,12 +37,12 @@ class _RefusedError(Exception):
 
 
 class BoundedHttptoolsProtocol(HttpToolsProtocol):
-    """Limits everything that the parser would otherwise collect without end."""
+    """Limits all data that the parser would otherwise collect without limit."""
 
     body_bytes = 0
-    """Bytes of all bodies so far."""
+    """Number of bytes in all bodies so far."""
     _outside = 0
-    """Bytes of the current request outside its body."""
+    """Number of bytes of the current request outside its body."""
     _in_head = True
     _refused = False
     _running: RequestResponseCycle | None = None
@@ -52,17 +54,17 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
     ) -> None:
         self.made = time.monotonic()
         self._waiting: dict[RequestResponseCycle, int] = {}
-        """Requests that wait for the one being answered, and the memory that each takes."""
+        """Requests that wait for the current request, and the memory that each takes."""
         super().connection_made(transport)
         self.access_log = (
-            False  # uvicorn would build a line for each request if the root logger has a handler
+            False  # uvicorn would build a log line for each request if the root logger has a handler
         )
         config = cast("GuardedConfig", self.config)
         self._unread = Share(config.budget, transport.abort, transport.get_write_buffer_size)
         config.guard.admit(self, self.connections)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # uvicorn notifies only the latest request. Earlier ones would wait for ever.
+        # uvicorn notifies only the latest request. Earlier requests would wait forever.
         earlier = [cycle for cycle, _ in self.pipeline]
         for cycle in earlier if self._running is None else [self._running, *earlier]:
             if not cycle.response_complete:
@@ -83,7 +85,7 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
         if len(self.headers) > MAX_HEADERS or len(self.pipeline) >= MAX_PIPELINED:
             self._refuse()
         super().on_headers_complete()
-        if self.pipeline:  # keep reading to notice a disconnect: the size of waiting requests is limited
+        if self.pipeline:  # keep reading to notice a disconnect; the size of waiting requests is limited
             heads = sum(len(name) + len(value) + _PER_HEADER for name, value in self.headers)
             self._wait(_PER_REQUEST + len(self.url) + heads)
             self.flow.resume_reading()
@@ -106,7 +108,7 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
         super().on_message_complete()
         answered = self._running
         if answered is self.cycle and answered is not None and answered.response_complete:
-            # The rest of a refused body has arrived: the connection is idle only now.
+            # The rest of a refused body has arrived, so the connection is idle only now.
             answered.more_body = False
             self._unset_keepalive_if_required()
             self.timeout_keep_alive_task = self.loop.call_later(
@@ -124,12 +126,13 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.cycle.more_body and self.expect_100_continue and not self.transport.is_closing():
-            # Answered without `100 Continue`: the next bytes may be the body or a new request.
+            # The request was answered without `100 Continue`, so the next bytes may be the body or a new
+            # request.
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         if self._running is not None and not self._running.response_complete:
-            self.transport.abort()  # an error within another answer would look like part of that answer
+            self.transport.abort()  # an error inside another response would look like part of that response
         elif self._refused or not msg:
             self.transport.write(_TOO_LARGE)
             self.transport.close()
@@ -143,7 +146,7 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _wait(self, size: int) -> None:
-        """Count bytes of a request that waits for the one before it."""
+        """Count bytes of a request that waits for the previous request."""
         self._waiting[self.cycle] = self._waiting.get(self.cycle, 0) + size
         self._waiting_bytes += size
         if self._waiting_bytes > MAX_WAITING:

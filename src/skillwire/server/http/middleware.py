@@ -26,7 +26,7 @@ _NOT_FOUND = 404
 
 
 class HostGuard:
-    """Refuses requests for another host, and requests from pages of origins that are not allowed."""
+    """Refuses requests for other hosts, and requests from pages whose origin is not allowed."""
 
     def __init__(self, app: ASGIApp, policy: HostPolicy) -> None:
         self._app = app
@@ -57,10 +57,10 @@ def _all(scope: Scope, name: bytes) -> list[str]:
 
 
 class TokenGuard:
-    """Refuses requests without the bearer token, except for the health check and `open_paths`.
+    """Refuses requests without the bearer token, except requests for the health check and `open_paths`.
 
-    `is_authorized` decides whether a request without the header is authorized in another way, such as a
-    cookie.
+    `is_authorized` decides whether a request without the token is authorized in another way, such as by a
+    session.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class TokenGuard:
         await response(scope, receive, send)
 
     def _is_allowed(self, scope: Scope) -> bool:
-        if self._has_token(scope):
+        if self._has_valid_token(scope):
             scope[TOKEN_PRESENTED] = True
             return True
         is_open = scope["type"] == "http" and scope["path"] in self._open_paths
         return is_open or self._is_authorized(scope)
 
-    def _has_token(self, scope: Scope) -> bool:
+    def _has_valid_token(self, scope: Scope) -> bool:
         token = bearer_token(Headers(scope=scope))
         return token is not None and is_same(token, self._token)
 
@@ -104,7 +104,7 @@ def _error_response(status: int, message: str) -> JSONResponse:
 
 
 class MessageGuard:
-    """Reads and checks the body of each POST to `path`, within limits, before the SDK does."""
+    """Reads and checks the body of each POST request to `path`, within limits, before the SDK does."""
 
     def __init__(self, app: ASGIApp, path: str, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._app = app
@@ -124,7 +124,10 @@ class MessageGuard:
             await self._app(scope, _replay(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive) -> "bytes | _Refused | None":
-        """Return the whole body, or why it is refused; None if the client disconnected before its end."""
+        """Return the whole body, or why it is refused.
+
+        Return None if the client disconnected before the end.
+        """
         headers = Headers(scope=scope)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return _Refused(
@@ -153,7 +156,7 @@ class _Refused:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first returns `body`, then passes calls on."""
+    """Return a `receive` function that first returns `body`, then passes calls on."""
     waiting = [body]
 
     async def replayed() -> Message:
@@ -165,11 +168,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 class SessionLimit:
-    """Limits the sessions at `path` to `limit`. A new session ends the one that was idle longest.
+    """Limits the number of sessions at `path` to `limit`.
 
-    The SDK can only refuse new sessions, so clients that disconnect without ending their session would lock
-    out all others until those sessions expire. The sessions are learned from the answers. A session is in use
-    while one of its requests is running, such as an event stream.
+    A new session ends the session that has been idle longest. The SDK can only refuse new sessions, so
+    clients that disconnect without ending their session would lock out all others until these sessions
+    expire. This middleware learns the session ids from responses. A session is in use while one of its
+    requests is running, such as an event stream.
     """
 
     def __init__(self, app: ASGIApp, path: str, limit: int) -> None:
@@ -186,7 +190,7 @@ class SessionLimit:
             return
         headers = Headers(scope=scope)
         if headers.get(_VERSION) not in {None, *HANDSHAKE_PROTOCOL_VERSIONS}:
-            # For other protocol versions the SDK ignores sessions: it neither opens nor ends one.
+            # For other protocol versions, the SDK neither opens nor ends sessions.
             await self._app(scope, receive, send)
             return
         identity = headers.get(_SESSION)
@@ -198,7 +202,7 @@ class SessionLimit:
             await self._app(scope, receive, send)
 
     async def _use(self, identity: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request of a session, and mark the session as in use meanwhile."""
+        """Pass on a request in a session, which is marked as in use until the request ends."""
         over = False
 
         async def watched(message: Message) -> None:
@@ -218,7 +222,7 @@ class SessionLimit:
                 self._requests[identity] = running - 1
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that may open a session. The answer names the session."""
+        """Pass on a request that may open a session. The response contains the session id."""
         if len(self._requests) + self._opening >= self._limit and not await self._make_room(scope):
             response = JSONResponse({"error": "too many sessions are in use; try again later"}, 503)
             await response(scope, receive, send)
@@ -239,7 +243,10 @@ class SessionLimit:
             self._opening -= 1
 
     async def _make_room(self, scope: Scope) -> bool:
-        """End the session that was idle longest. Return False if every session is in use."""
+        """End one idle session: the oldest one that was never used, or else the one idle longest.
+
+        Return False if every session is in use.
+        """
         idle = next(iter(self._unused), None)
         if idle is None:
             idle = next((identity for identity, running in self._requests.items() if not running), None)
@@ -261,13 +268,13 @@ async def _nothing() -> Message:
 
 
 async def _ignored(_message: Message) -> None:
-    """Discard an answer that no client waits for."""
+    """Discard a response for which no client waits."""
 
 
 class StreamCloser:
     """Tracks open event streams, and closes them when the server stops.
 
-    They would delay its end otherwise.
+    Otherwise, open streams would delay the end of the server.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -295,7 +302,9 @@ class StreamCloser:
                 await self._app(scope, receive, watched)
             finally:
                 self._streams.discard(request)
-        if request.cancelled_caught and not complete:  # the client sees an end, not a broken connection
+        if (
+            request.cancelled_caught and not complete
+        ):  # the client sees the end of the stream, not a broken connection
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def close(self) -> None:

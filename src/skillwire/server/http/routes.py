@@ -1,4 +1,4 @@
-"""Additional HTTP routes (`HttpMount`), and helpers for them: bounded JSON, safe paths, errors."""
+"""`HttpMount`, which adds HTTP routes, and helpers for routes: bounded JSON, safe paths and errors."""
 
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ _MALFORMED = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class HttpError(SkillwireError):
-    """An error to answer a request with: HTTP status, message, and a WebSocket close code if one applies."""
+    """An error response: HTTP status, message, and a WebSocket close code if one applies."""
 
     def __init__(self, status: int, message: str, code: int | None = None) -> None:
         self.status = status
@@ -33,7 +33,9 @@ class HttpError(SkillwireError):
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Return the whole body of a request. Raises `BodyTooLargeError`, or `ClientDisconnect` if it ends early.
+    """Return the complete body of a request.
+
+    Raises `BodyTooLargeError`, or `ClientDisconnect` if the body ends early.
 
     A request that declares too many bytes is refused before its body is read.
     """
@@ -55,7 +57,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
 
 
 async def read_json(request: Request, limit: int, max_values: int) -> object:
-    """Return the body of a request, parsed as JSON; None if it is empty. Raises `HttpError`."""
+    """Parse the body of a request as JSON. Return None if it is empty. Raises `HttpError`."""
     try:
         body = await read_body(request.scope, request.receive, limit)
     except BodyTooLargeError as error:
@@ -80,7 +82,7 @@ def path_segments(scope: Scope) -> list[str]:
 
 
 def parse_query(scope: Scope) -> dict[str, str]:
-    """Return the query parameters. If one is repeated, the last value counts. Raises `HttpError`."""
+    """Return the query parameters. If a parameter is repeated, the last value counts. Raises `HttpError`."""
     raw: bytes = scope["query_string"]
     _decoded(raw, "query")
     return dict(parse_qsl(raw.decode("ascii", errors="replace"), keep_blank_values=True))
@@ -111,25 +113,25 @@ class HttpMount:
 
     routes: tuple[BaseRoute, ...] = ()
     open_paths: frozenset[str] = frozenset()
-    """Paths that need no token in the header, because their routes check it themselves."""
+    """Paths that need no token in the header, because their routes check access themselves."""
     is_authorized: Callable[[Scope], bool] = authorize_none
-    """Return whether a request without the token is authorized in another way."""
+    """A function that returns whether a request without the token is authorized in another way."""
     credentials: bool = False
     """Whether pages of allowed origins may send cookies."""
     connections: int = 0
-    """Number of connections that it keeps open."""
+    """Number of connections that the routes keep open, allowed in addition to the limit."""
     message_bytes: int | None = None
-    """Maximum bytes of a WebSocket message; None if it has no WebSockets."""
+    """Maximum size of a WebSocket message in bytes; None if there are no WebSocket routes."""
     running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     """Context manager that is entered while the application runs."""
     close: Callable[[], None] = lambda: None
-    """Called when the server stops. Must end everything that waits."""
+    """Called when the server stops. Must end everything that is waiting."""
     announced: tuple[str, ...] = ()
     """Lines printed for the operator once the server listens."""
 
 
 def join_mounts(mounts: Sequence[HttpMount]) -> HttpMount:
-    """Return one mount with everything in `mounts`. If two routes match a request, the first one answers."""
+    """Join several mounts into one. If two routes match a request, the first route answers."""
 
     def is_authorized(scope: Scope) -> bool:
         return any(each.is_authorized(scope) for each in mounts)

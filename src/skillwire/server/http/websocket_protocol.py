@@ -1,4 +1,4 @@
-"""uvicorn's WebSocket protocol, with limits on partly received messages and unread answers."""
+"""uvicorn's WebSocket protocol, with limits on partly received messages and unread responses."""
 
 import time
 from typing import Any, cast
@@ -10,22 +10,25 @@ from skillwire.server.http.byte_budget import UNCOUNTED_BYTES, Share
 from skillwire.server.http.connections import GuardedConfig
 
 MAX_UNREAD = 2 * 1024 * 1024
-"""Maximum unread bytes of a client that keeps sending pings. Leaves room for one message read slowly."""
+"""Maximum number of unread bytes of a client that keeps sending pings.
+
+Leaves room for one message that is read slowly.
+"""
 
 CLOSE_SECONDS = 2.0
-"""Seconds to wait for the client's answer to a close frame. uvicorn would wait for ten."""
+"""Seconds to wait for the client's response to a close frame. uvicorn would wait for ten."""
 MAX_FRAMES = 1024
-"""Maximum frames of one message. Each takes far more memory than its bytes."""
+"""Maximum number of frames in one message. Each takes far more memory than its bytes."""
 
 
 class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
-    """Counts partly received messages and unread answers.
+    """Counts partly received messages and unread responses.
 
     Disconnects clients that send pings but read nothing.
     """
 
     _partial = 0
-    """Bytes received of the current message."""
+    """Number of bytes received of the current message."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -38,7 +41,9 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._incoming.release()
         self._unread.release()
-        self.connections.add(self)  # the base class removes it, and would fail if it was evicted before
+        self.connections.add(
+            self
+        )  # the base class removes the connection, and would fail if it was already evicted
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -48,7 +53,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
             return
         super().data_received(data)
         if not self.frames and len(self.conn.reader.buffer) <= UNCOUNTED_BYTES:
-            # Only the start of a frame is buffered: everything before it were control frames.
+            # Only the start of a frame is buffered; everything before it was control frames.
             self._partial = len(self.conn.reader.buffer)
             self._incoming.release()
 

@@ -1,4 +1,4 @@
-"""Publish skills at `/.well-known/agent-skills/`, for installers. The same guards apply as for MCP."""
+"""Publish skills at `/.well-known/agent-skills/` for installers, behind the same guards as MCP."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,8 @@ from skillwire.server.http.routes import HttpError, HttpMount, json_response, pa
 
 WELL_KNOWN_PATH = f"/{WELL_KNOWN_FOLDER}"
 _ABOVE = len(WELL_KNOWN_FOLDER.split("/"))
-# Starts with a fixed character: with an optional space first, a long header could make matching quadratic.
+# The pattern begins with a fixed character. If it began with an optional space, matching a long header could
+# take quadratic time.
 _ETAGS = re.compile(r'("[^"]*")[ \t]*(?:,|$)')
 _MARKDOWN, _TEXT, _BINARY = (
     "text/markdown; charset=utf-8",
@@ -28,7 +29,7 @@ _MARKDOWN, _TEXT, _BINARY = (
 )
 _UNTRUSTED = {
     "x-content-type-options": "nosniff",
-    # A browser must never run a file of a skill as a page of this server.
+    # A browser must never run a skill's file as a page from this server.
     "content-security-policy": "sandbox; default-src 'none'",
     "cross-origin-resource-policy": "same-origin",
 }
@@ -37,14 +38,14 @@ _UNTRUSTED = {
 def well_known_mount(library: Library, *, private: bool) -> HttpMount:
     """Return the routes from which programs install skills.
 
-    With `private`, answers are marked so that shared caches do not store them.
+    With `private`, responses are marked so that shared caches do not store them.
     """
     site = WellKnown(LiveSite(library), private=private)
     return HttpMount((Route(f"{WELL_KNOWN_PATH}/{{path:path}}", site.answer, methods=["GET", "HEAD"]),))
 
 
 class WellKnown:
-    """Answers requests for the index, for downloads and for single files."""
+    """Handles requests for the index, downloads and single files."""
 
     def __init__(self, site: LiveSite, *, private: bool) -> None:
         self._site = site
@@ -105,7 +106,7 @@ def _has_current_copy(request: Request, digest: Digest) -> bool:
 
 
 def _media_type(name: str, content: bytes) -> str:
-    """Return a media type that no browser executes. All text other than Markdown is plain text."""
+    """Return a media type that no browser executes. All text except Markdown is sent as plain text."""
     if not is_text(content):
         return _BINARY
     return _MARKDOWN if name == SKILL_FILE or name.endswith(".md") else _TEXT

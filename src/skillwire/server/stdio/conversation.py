@@ -1,4 +1,4 @@
-"""Connect a client on stdio with the SDK."""
+"""Connect a client on stdio to the SDK."""
 
 import uuid
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from skillwire.server.stdio.lines import LineTooLongError
 from skillwire.server.stdio.pipes import ClientGoneError, PipeWriter
 
 _TIMEOUT_SECONDS = 0.5
-"""Seconds to wait for the next answer once the client has closed its side."""
+"""Seconds to wait for the next response once the client has closed its side."""
 _LASTING = "subscriptions/listen"
-"""The request that stays open until the end. The SDK limits how many there may be."""
+"""The request that stays open until the end. The SDK limits the number of such requests."""
 _AT_ONCE = 16
-"""Maximum requests in progress. Further requests wait."""
+"""Maximum number of requests in progress. Further requests wait."""
 _HANDSHAKE = "initialize"
 
 
 class Conversation:
-    """Passes lines of a client to the SDK as messages, and writes its messages as lines."""
+    """Passes lines from a client to the SDK as messages, and writes the SDK's messages as lines."""
 
     def __init__(self, server: Server[Any], writer: PipeWriter, ended: Callable[[], bool]) -> None:
-        """`ended` returns whether the client has closed its side."""
+        """Create a conversation. `ended` returns whether the client has closed its side."""
         self._server = server
         self._writer = writer
         self._ended = ended
@@ -57,7 +57,7 @@ class Conversation:
             await self._server.run(self._to_server, self._from_server, options)
 
     async def begin_modern(self) -> None:
-        """Tell the SDK that the client uses protocol 2026-07-28, if the cache answered its first requests."""
+        """Tell the SDK that the client uses protocol 2026-07-28, unless the SDK got a request before."""
         if self.modern is None:
             self.modern = True
             meta: dict[str, Any] = {
@@ -89,7 +89,7 @@ class Conversation:
         await self._incoming.send(SessionMessage(message))
 
     async def end(self) -> None:
-        """Wait for the last answers, then tell the SDK that the input has ended."""
+        """Wait for the last responses, then tell the SDK that the input has ended."""
         async with self._incoming, self._refusals:
             with suppress(ClientGoneError):
                 while self._unanswered:
@@ -104,7 +104,7 @@ class Conversation:
             self._handshake = request.id
 
     def _forget(self, cancelled: object) -> None:
-        """Stop waiting for the answer to a cancelled request. The id comes from the client unchecked."""
+        """Stop waiting for the response to a cancelled request. The client's id is not validated."""
         if is_id(cancelled):
             self._unanswered.discard(cancelled)
 
@@ -125,16 +125,16 @@ class Conversation:
             self._answered = anyio.Event()
 
     async def _next_answer(self) -> None:
-        """Wait until an answer is written.
+        """Wait until a response is written.
 
-        Raises `ClientGoneError` if none comes after the client has left.
+        Raises `ClientGoneError` if the client has left and no response arrives in time.
         """
         answered = self._answered
         while True:
             with anyio.move_on_after(_TIMEOUT_SECONDS):
                 await answered.wait()
                 return
-            if self._ended() and not self._writer.pending:  # else an answer is on its way
+            if self._ended() and not self._writer.pending:  # otherwise, a response will arrive
                 raise ClientGoneError
 
 

@@ -1,4 +1,4 @@
-"""Split standard input into lines of bounded length, and recognise repeated requests."""
+"""Split standard input into lines of limited length, and recognise repeated requests."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,14 @@ _LAST = b',"id":'
 _AFTER_COMPACT, _AFTER_SPACED, _AFTER_LAST = len(_COMPACT_START), len(_SPACED_START), len(_LAST)
 _ID = b'"id"'
 _ESCAPE = b"\\"
-"""With escapes, the key `id` can be written in many ways."""
+"""The escape character. With escapes, the key `id` could be written in many ways."""
 _ZERO, _END = b"0}"
 _DIGITS = 15
-"""Maximum digits of an id that is recognised."""
+"""Maximum number of digits in an id that is recognised."""
 _MAX_LINES = 8192
-"""Number of request lines that are remembered."""
+"""Maximum number of stored request lines."""
 _MAX_LINE_BYTES = 1024
-"""Maximum bytes of a line that is remembered."""
+"""Maximum size of a stored line, in bytes."""
 
 
 class LineTooLongError(Exception):
@@ -35,12 +35,12 @@ class LineSplitter:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[bytes | LineTooLongError]:
-        """Take a chunk and return each line that it completes, without its newline. Skips blank lines."""
+        """Add a chunk. Return each line that it completes, without the newline. Skips blank lines."""
         *ended, rest = chunk.split(b"\n")
         lines: list[bytes | LineTooLongError] = []
         for piece in ended:
             if not self.begun and not self._skipping and len(piece) <= self._limit:
-                if piece and not piece.isspace():  # the usual case: a complete line in one chunk
+                if piece and not piece.isspace():  # the usual case is a complete line in one chunk
                     lines.append(piece)
                 continue
             self._add(piece)
@@ -74,10 +74,11 @@ class LineSplitter:
 
 
 class RequestMemo:
-    """Maps the bytes of a request line, without its id, to the question it asks.
+    """Maps the bytes of a request line without its id to the question in the request.
 
-    A repeated request differs from the earlier one only in its id, so it need not be parsed again. The id
-    must come directly after `jsonrpc` or be the last member: elsewhere it could belong to a nested object.
+    A repeated request differs from the earlier request only in its id, so it need not be parsed again. The id
+    must come directly after `jsonrpc` or be the last member. At any other position, it could belong to a
+    nested object.
     """
 
     def __init__(self, response_cache: ResponseCache) -> None:
@@ -85,10 +86,10 @@ class RequestMemo:
         self._known: dict[bytes, Question] = {}
 
     def answer_known(self, chunk: bytes, enough: int) -> tuple[bytes, bytes]:
-        """Return the answers to the first lines of a chunk, and the rest of the chunk.
+        """Return the responses to the first lines of a chunk, and the rest of the chunk.
 
-        The rest starts at the first line that is unknown, not cached or incomplete, or after `enough` bytes
-        of answers. Usually there is no rest, so lines are matched in place instead of being cut out first.
+        The rest begins at the first line that is unknown, not cached or incomplete, or after `enough`
+        response bytes. Usually there is no rest, so lines are matched in place instead of being split first.
         """
         pieces: list[bytes] = []
         begin, length = 0, len(chunk)
@@ -106,8 +107,11 @@ class RequestMemo:
             begin = end + 1
         return b"".join(pieces), chunk[begin:]
 
-    def note(self, line: bytes, request_id: bytes, cache_key: Question) -> None:
-        """Remember the question of a line, if its bytes without the id determine it."""
+    def remember(self, line: bytes, request_id: bytes, cache_key: Question) -> None:
+        """Remember the parsed question of a line, so that the same line with another id need not be parsed.
+
+        Do nothing if the id cannot be cut out unambiguously, or if the line is too long.
+        """
         written_id, rest = _split_id(line, 0, len(line))
         if len(line) > _MAX_LINE_BYTES or not written_id or written_id != request_id:
             return

@@ -1,8 +1,8 @@
-"""Read from and write to file descriptors without blocking: by polling if possible, else in a thread.
+"""Read and write file descriptors without blocking: by polling if possible, else in a thread.
 
 The event loop can poll pipes and sockets, which saves a thread switch for each message. It cannot poll
-regular files and consoles, so a thread reads or writes those. These threads are daemons, because a silent
-client must not keep the process alive.
+regular files and consoles, so a thread reads or writes these. The threads are daemons, because a silent
+client must not keep the process running.
 """
 
 import asyncio
@@ -21,19 +21,21 @@ import anyio
 
 _CHUNK = 64 * 1024
 _CHUNKS_AHEAD = 64
-"""Chunks that are read ahead while reading is paused, so that the end of the input is noticed in time."""
+"""Number of chunks that are read ahead while reading is paused, so that the end of the input is noticed in
+time.
+"""
 
 _TICK = 0.5
 _TIMEOUT_SECONDS = 10.0
-"""Seconds without progress after which a client that has closed its side is given up."""
+"""Seconds without progress after which a client that has closed its side is disconnected."""
 
 
 class ClientGoneError(Exception):
-    """The client has closed its side, and reads no more answers."""
+    """The client has closed its side, and reads no more responses."""
 
 
 class PipeReader(ABC):
-    """Reads a descriptor in chunks, and calls `on_data` and `on_end` in the event loop."""
+    """Reads a file descriptor in chunks, and calls `on_data` and `on_end` in the event loop."""
 
     def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         self._on_data, self._on_end = on_data, on_end
@@ -43,7 +45,7 @@ class PipeReader(ABC):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the other side has closed it. May be True before the last chunks are delivered."""
+        """Whether the other side has closed the pipe. May be True before the last chunks are delivered."""
         return self._over
 
     def pause(self) -> None:
@@ -51,7 +53,7 @@ class PipeReader(ABC):
         self._paused = True
 
     def release(self) -> None:
-        """Deliver what was read meanwhile, and continue."""
+        """Deliver the chunks that were read during the pause, and continue."""
         if self._paused:
             self._paused = False
             self._loop.call_soon(self._deliver)
@@ -61,7 +63,7 @@ class PipeReader(ABC):
         """Stop reading."""
 
     def _receive(self, chunk: bytes) -> None:
-        """Process a chunk. An empty chunk means the end."""
+        """Process a chunk. An empty chunk marks the end."""
         if not chunk:
             self._over = True
         elif self._paused or self._ahead:
@@ -80,7 +82,7 @@ class PipeReader(ABC):
 
 
 class PolledReader(PipeReader):
-    """Reader for pipes and sockets. Owns the descriptor, and closes it."""
+    """A reader for pipes and sockets. It owns the file descriptor, and closes it."""
 
     def __init__(self, descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         super().__init__(on_data, on_end)
@@ -106,7 +108,7 @@ class PolledReader(PipeReader):
         except OSError:  # the other side is gone
             chunk = b""
         if chunk and not self._paused and not self._ahead:
-            self._on_data(chunk)  # the usual case: nothing is buffered before it
+            self._on_data(chunk)  # the usual case, with nothing buffered before it
             return
         if not chunk:
             self._pause()
@@ -122,14 +124,14 @@ class PolledReader(PipeReader):
 
 
 class ThreadReader(PipeReader):
-    """Reader for files, consoles, and systems that cannot poll."""
+    """A reader for files and consoles, and for systems that cannot poll."""
 
     def __init__(self, descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         super().__init__(on_data, on_end)
         self._descriptor = descriptor
         self._room = threading.Semaphore(_CHUNKS_AHEAD)
         self._closed = False
-        self._context = copy_context()  # callbacks from the thread must run in the caller's context
+        self._context = copy_context()  # run callbacks from the thread in the caller's context
         threading.Thread(target=self._pump, name="skillwire-reader", daemon=True).start()
 
     def close(self) -> None:
@@ -137,7 +139,7 @@ class ThreadReader(PipeReader):
         self._room.release()
 
     def _pump(self) -> None:
-        with suppress(RuntimeError):  # the event loop is gone
+        with suppress(RuntimeError):  # the event loop has ended
             while not self._closed:
                 self._room.acquire()
                 try:
@@ -165,10 +167,10 @@ class ThreadReader(PipeReader):
 
 
 class PipeWriter(ABC):
-    """Writes pieces to a descriptor, in order."""
+    """Writes data to a file descriptor, in order."""
 
     def __init__(self, on_broken: Callable[[], None]) -> None:
-        """`on_broken` is called when the other side has closed."""
+        """Create a writer. `on_broken` is called when the other side has closed."""
         self._on_broken = on_broken
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -221,7 +223,10 @@ class PipeWriter(ABC):
 
 
 class PolledWriter(PipeWriter):
-    """Writer for pipes and sockets. Owns the descriptor. `send` must write what it can without blocking."""
+    """A writer for pipes and sockets. It owns the file descriptor.
+
+    `send` must write as much as it can without blocking.
+    """
 
     def __init__(
         self, descriptor: int, send: Callable[[bytes | memoryview], int], on_broken: Callable[[], None]
@@ -235,7 +240,7 @@ class PolledWriter(PipeWriter):
         if self._gone or not piece:
             return
         length = 0
-        if not self._pieces:  # the usual case: nothing is queued, and all of it can be written now
+        if not self._pieces:  # the usual case: nothing is queued, and everything can be written now
             try:
                 length = self._send(piece)
             except BlockingIOError:
@@ -260,7 +265,7 @@ class PolledWriter(PipeWriter):
             self._loop.remove_writer(self._descriptor)
 
     def _write_on(self) -> bool:
-        """Write as much as possible; return whether the queue is empty."""
+        """Write as much as possible. Return whether the queue is empty."""
         while self._pieces:
             piece = self._pieces[0]
             try:
@@ -284,7 +289,7 @@ class PolledWriter(PipeWriter):
 
 
 class ThreadWriter(PipeWriter):
-    """Writer for files, consoles, and systems that cannot poll."""
+    """A writer for files and consoles, and for systems that cannot poll."""
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
         super().__init__(on_broken)
@@ -297,7 +302,7 @@ class ThreadWriter(PipeWriter):
         self._pieces.put(piece)
 
     def _pump(self) -> None:
-        with suppress(RuntimeError):  # the event loop is gone
+        with suppress(RuntimeError):  # the event loop has ended
             while True:
                 piece = self._pieces.get()
                 left = memoryview(piece)
@@ -312,18 +317,18 @@ class ThreadWriter(PipeWriter):
 
 
 def open_reader(descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> PipeReader:
-    """Return a reader for `descriptor`: polled if possible, else in a thread."""
+    """Return a reader for a file descriptor, which polls if possible, else uses a thread."""
     own = _own_end(descriptor, os.O_RDONLY)
     if own is not None:
         try:
             return PolledReader(own, on_data, on_end)
-        except (NotImplementedError, OSError):  # this event loop cannot poll it
+        except (NotImplementedError, OSError):  # this event loop cannot poll the descriptor
             os.close(own)
     return ThreadReader(descriptor, on_data, on_end)
 
 
 def open_writer(descriptor: int, on_broken: Callable[[], None]) -> PipeWriter:
-    """Return a writer for `descriptor`: polled if possible, else in a thread."""
+    """Return a writer for a file descriptor, which polls if possible, else uses a thread."""
     own = _own_end(descriptor, os.O_WRONLY)
     return (
         ThreadWriter(descriptor, on_broken)
@@ -333,11 +338,11 @@ def open_writer(descriptor: int, on_broken: Callable[[], None]) -> PipeWriter:
 
 
 def _own_end(descriptor: int, direction: int) -> int | None:
-    """Return a non-blocking descriptor of the same pipe or socket; None if there is no way to get one.
+    """Return a separate, non-blocking descriptor for the same pipe or socket, or None.
 
-    The given descriptor may be shared with the parent process, so making it non-blocking would affect that,
-    too. A pipe can be opened again through `/proc` on Linux. A socket is rarely shared, so a copy is good
-    enough.
+    The given descriptor may be shared with the parent process, so making it non-blocking would also affect
+    the parent. On Linux, a pipe can be opened again through `/proc`. A socket is rarely shared, so a copy is
+    sufficient.
     """
     mode = os.fstat(descriptor).st_mode
     try:

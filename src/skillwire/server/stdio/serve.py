@@ -1,7 +1,7 @@
 """Serve MCP on standard input and output. Stdout carries only the protocol.
 
-Requests in the response cache are answered at once. The SDK takes longer to load than most folders of skills,
-so it is loaded only when the first request needs it.
+Requests with a cached response are answered at once. Loading the SDK takes longer than loading most folders
+of skills, so the SDK is loaded only when a request needs it.
 """
 
 import os
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT_SECONDS = 0.5
-"""Seconds for the client to read the remaining answers after a signal to stop.
+"""Seconds in which the client can read the remaining responses after a signal to stop.
 
-A cut line would be an error.
+Without this time, the client would receive an incomplete line.
 """
 _AT_ONCE = 16
-"""Maximum lines that wait for the SDK, and answers in preparation. Further requests wait."""
+"""Maximum number of lines that wait for the SDK, and of responses in preparation. Further requests wait."""
 _MAX_UNREAD_BYTES = 1024 * 1024
-"""Bytes of unread answers after which no more requests of the client are read."""
+"""Number of unread response bytes above which no more requests are read from the client."""
 _MAX_WRITE_AHEAD_BYTES = 16 * 1024
-"""Bytes of answers to write before preparing more, so that the client can start reading."""
+"""Number of response bytes to write before preparing more, so that the client can start reading."""
 _MAX_JOINED_BYTES = 64 * 1024
-"""Bytes of answers to join into one write. Most pipes hold as much; joining more would only copy it."""
+"""Maximum number of response bytes to join into one write. Most pipes hold this many bytes."""
 
 Line: TypeAlias = bytes | LineTooLongError
 
@@ -56,9 +56,9 @@ Line: TypeAlias = bytes | LineTooLongError
 async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
     """Serve one client on stdin and stdout until it closes either.
 
-    Meanwhile descriptor 0 is empty and descriptor 1 leads to stderr. Frequent requests are answered from a
-    cache, unless the server has middleware or handlers of your own. Raises `SkillwireError` if the client
-    closes our standard input and leaves answers unread.
+    While serving, descriptor 0 is empty and descriptor 1 leads to stderr. Frequent requests are answered from
+    a cache, unless you added middleware or handlers to the server. Raises `SkillwireError` if the client
+    closes the server's stdin and does not read the remaining responses.
     """
     cached = import_module("skillwire.server.build").cached_skills(server) if cache else None
     if cached is None:
@@ -72,7 +72,7 @@ async def serve_following(
 ) -> None:
     """Serve one client on stdin and stdout while the library follows its sources.
 
-    The SDK server would follow them, too, but it may never be loaded.
+    The SDK's server would also follow the sources, but it may never be loaded.
     """
     await library.ensure_loaded()
     unread: UnreadError | None = None
@@ -90,7 +90,10 @@ async def serve_following(
 async def serve_lazily(
     make_server: "Callable[[], Server[Any]]", response_cache: ResponseCache | None = None
 ) -> None:
-    """Serve one client on stdin and stdout. Call `make_server`, in a thread, when a request needs the SDK."""
+    """Serve one client on stdin and stdout.
+
+    `make_server` is called in a thread when a request needs the SDK.
+    """
     with _private_pipes() as (source, sink):
         await serve_pipes(source, sink, make_server, response_cache)
 
@@ -101,7 +104,10 @@ async def serve_pipes(
     make_server: "Callable[[], Server[Any]]",
     response_cache: ResponseCache | None = None,
 ) -> None:
-    """Serve one client on two descriptors. They stay open, because a thread may still read from one."""
+    """Serve one client on two file descriptors.
+
+    The descriptors stay open, because a thread may still read from one of them.
+    """
     unread = 0
     async with anyio.create_task_group() as tasks:
         wire = _StdioConnection(source, sink, make_server, response_cache, tasks)
@@ -116,7 +122,7 @@ async def serve_pipes(
 
 
 class _StdioConnection:
-    """The connection to one client: reads request lines and writes answers."""
+    """The connection to one client: reads request lines and writes responses."""
 
     def __init__(
         self,
@@ -134,7 +140,7 @@ class _StdioConnection:
         self._waiting: deque[Line] = deque()
         """Lines that could not be answered at once."""
         self._taking = False
-        """Whether one of them is being processed."""
+        """Whether a waiting line is being processed."""
         self._has_work = anyio.Event()
         self._over = self._is_paused = False
         self._preparing = anyio.Semaphore(_AT_ONCE)
@@ -142,12 +148,12 @@ class _StdioConnection:
         self._sdk: Conversation | None = None
         self._sdk_ended = anyio.Event()
         self._modern = False
-        """Whether the response cache took a request of protocol 2026-07-28 before the SDK got any request."""
+        """Whether the response cache answered a request of protocol 2026-07-28 before the SDK was loaded."""
         self._writer = open_writer(sink, tasks.cancel_scope.cancel)
         self._reader = open_reader(source, self._on_data, self._on_end)
 
     async def run(self) -> None:
-        """Answer every line until the input ends, then flush the last answers."""
+        """Answer every line until the input ends, then flush the last responses."""
         with suppress(ClientGoneError, anyio.BrokenResourceError):
             while self._waiting or not self._over:
                 await self._has_work.wait()
@@ -162,7 +168,7 @@ class _StdioConnection:
         await self._writer.wait_flushed()
 
     async def close(self) -> None:
-        """Stop reading, and write the remaining answers if the client reads them in time."""
+        """Stop reading, and write the remaining responses if the client reads them in time."""
         self._reader.close()
         with anyio.move_on_after(_TIMEOUT_SECONDS, shield=True):
             await self._writer.wait_flushed()
@@ -170,11 +176,11 @@ class _StdioConnection:
 
     @property
     def unread(self) -> int:
-        """Bytes of answers that the client has not read."""
+        """Number of response bytes that the client has not read."""
         return self._writer.pending
 
     def _on_data(self, chunk: bytes) -> None:
-        """Answer the lines of a chunk that can be answered at once; queue the others."""
+        """Answer the lines in a chunk that can be answered at once. Queue all other lines."""
         if self._request_memo is not None and not self._lines.begun:
             chunk = self._answer_repeated(chunk, self._request_memo)
         if chunk:
@@ -183,7 +189,7 @@ class _StdioConnection:
             self._apply_backpressure()
 
     def _answer_repeated(self, chunk: bytes, memo: RequestMemo) -> bytes:
-        """Answer the repeated requests at the start of a chunk; return the rest of the chunk."""
+        """Answer the repeated requests at the beginning of a chunk. Return the rest of the chunk."""
         while chunk:
             answers, chunk = memo.answer_known(
                 chunk, min(_MAX_WRITE_AHEAD_BYTES, _MAX_UNREAD_BYTES - self._writer.pending)
@@ -194,7 +200,7 @@ class _StdioConnection:
         return chunk
 
     def _take_each(self, chunk: bytes) -> None:
-        """Answer a chunk line by line; queue lines that cannot be answered at once."""
+        """Answer a chunk line by line. Queue lines that cannot be answered at once."""
         answers: list[bytes] = []
         unread = self._writer.pending
         for line in self._lines.feed(chunk):
@@ -215,7 +221,7 @@ class _StdioConnection:
         self._tasks.start_soon(self._stop_if_unread)
 
     async def _stop_if_unread(self) -> None:
-        """Stop serving a client that has closed its side and reads no answers."""
+        """Stop serving a client that has closed its side and reads no responses."""
         with suppress(ClientGoneError):
             while True:
                 await self._writer.wait_until_below(self._is_over)
@@ -226,7 +232,7 @@ class _StdioConnection:
         return self._reader.is_closed
 
     def _apply_backpressure(self) -> None:
-        """Read from a client only while it reads its answers."""
+        """Read from a client only while it reads its responses."""
         if self._is_paused:
             return
         if self._writer.pending > _MAX_UNREAD_BYTES:
@@ -247,11 +253,11 @@ class _StdioConnection:
         self._apply_backpressure()
 
     async def _wait_for_client(self) -> None:
-        """Wait until the client has read enough answers. Raises `ClientGoneError` if it stops reading."""
+        """Wait until the client has read enough responses. Raises `ClientGoneError` if it stops reading."""
         await self._writer.wait_until_below(self._is_over, _MAX_UNREAD_BYTES)
 
     def _answer_from_cache(self, line: Line) -> bytes | None:
-        """Return the answer to a new line, if the response cache has it."""
+        """Return the response to a new line if it is cached, else None."""
         if self._request_memo is None or isinstance(line, LineTooLongError):
             return None
         if answer := self._request_memo.answer_known(line + b"\n", 0)[0]:
@@ -262,11 +268,11 @@ class _StdioConnection:
         if (request := self._parse_line(line)) is None:
             return None
         if is_modern is not None:  # the memo answers without checking the protocol version again
-            self._request_memo.note(line, *request)
+            self._request_memo.remember(line, *request)
         return self._cached_answer(*request)
 
     def _cached_answer(self, request_id: bytes, cache_key: Question) -> bytes | None:
-        """Return the answer to a question, if it is cached."""
+        """Return the response to a question if it is cached, else None."""
         if self._response_cache is None or (result := self._response_cache.get_cached(cache_key)) is None:
             return None
         self._modern = cache_key.modern
@@ -303,7 +309,7 @@ class _StdioConnection:
         if (request := self._parse_line(line)) is None:
             await self._give_to_sdk(line)
         elif self._preparing.value == _AT_ONCE and (answer := self._cached_answer(*request)) is not None:
-            self._writer.write(answer)  # in order: nothing before it is still being prepared
+            self._writer.write(answer)  # in order, because nothing before it is still being prepared
         else:
             self._modern = self._modern or request[1].modern
             await self._preparing.acquire()
@@ -329,7 +335,7 @@ class _StdioConnection:
         await sdk.take(line)
 
     async def _load_sdk(self) -> "Conversation":
-        """Return the connection to the SDK. Load the SDK if that was not done yet."""
+        """Return the connection to the SDK. Loads the SDK if it is not loaded yet."""
         async with self._loading:
             if self._sdk is not None:
                 return self._sdk
@@ -349,8 +355,9 @@ class _StdioConnection:
 def _private_pipes() -> Generator[tuple[int, int]]:
     """Reserve standard input and output for the protocol, and yield private copies of them.
 
-    Meanwhile descriptor 0 is empty and descriptor 1 leads to stderr, so that a stray `print`, here or in a
-    child process, cannot break a message. The copies stay open, because a thread may still read from one.
+    Inside the block, descriptor 0 is empty and descriptor 1 leads to stderr, so that a stray `print` in this
+    or a child process cannot break a message. The copies stay open, because a thread may still read from one
+    of them.
     """
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

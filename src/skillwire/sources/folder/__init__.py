@@ -1,1 +1,1 @@
-"""Find, read and watch the skills in a folder on this machine."""
+"""Find, read and watch the skills in a local folder."""

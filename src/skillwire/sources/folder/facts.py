@@ -1,4 +1,4 @@
-"""Digest, size and type of each file, cached so that an unchanged file is not read twice."""
+"""The digest, size and type of each file, cached so that an unchanged file is not read again."""
 
 import time
 from dataclasses import dataclass
@@ -15,39 +15,39 @@ from skillwire.sources.folder.listing import File
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What reading one file found."""
+    """The facts about one file: its digest, size and type, and for a `SKILL.md` its content."""
 
     digest: Digest
     size: int
     mime_type: str
     document: SkillDocument | None = None
-    """The parsed document. Only for a file called `SKILL.md`."""
+    """The parsed document. Only for a `SKILL.md`."""
     last_good: LastGood | None = None
     """The content of a `SKILL.md`, if the source can fall back to its last good version."""
 
     def as_file(self, path: str, *, executable: bool) -> SkillFile:
-        """Return the file as part of a skill that publishes it at `path`."""
+        """Return the file as a skill's file at `path`."""
         return SkillFile(path, self.mime_type, self.digest, self.size, executable)
 
 
 KnownFile: TypeAlias = tuple[Stamp, FileFacts]
-"""The facts of a file, and the stamp it had when they were read."""
+"""The facts about a file, and the file's stamp when it was read."""
 
 
 class FileFactsCache:
     """The facts of each file, valid while its stamp is unchanged."""
 
     def __init__(self, spill_file: SpillFile | None = None) -> None:
-        """Make an empty cache. With `spill_file`, the content of each `SKILL.md` is retained as well."""
+        """Create an empty cache. With `spill_file`, the content of each `SKILL.md` is also retained."""
         self.spill_file = spill_file
         self.known: dict[str, KnownFile] = {}
         """Facts by the location of the file."""
         self.changed = False
-        """Whether a file was read that was not in the cache."""
+        """Whether a file was read because it was not in the cache."""
         self._read_in_this_scan: dict[str, FileFacts] = {}
 
     def begin(self) -> None:
-        """Start a new scan: files that have not settled are read again."""
+        """Start a new scan, in which files that have not settled are read again."""
         self._read_in_this_scan.clear()
 
     def of(self, file: File, *, limit: int) -> FileFacts:
@@ -55,7 +55,7 @@ class FileFactsCache:
         stamp, facts = self.known.get(file.location, (None, None))
         if facts is not None and stamp == file.stamp:
             return facts
-        # Within one scan a file has one content, also for several skills that share it (S16).
+        # Within one scan, a file has one content, even if several skills share it (S16).
         if (facts := self._read_in_this_scan.get(file.location)) is not None:
             return facts
         self.changed = True

@@ -1,7 +1,7 @@
-"""Read a plain skill folder in one pass: one skill, simple names, no links, no problems.
+"""Read a plain skill folder in one pass. Plain means one skill, simple names, no links and no problems.
 
-Most skill folders are plain. The result is the same as that of `reader.read_skill_folder`, which applies
-every rule and is slower. A folder that is not plain is left to it.
+Most skill folders are plain. The result is the same as from `reader.read_skill_folder`, which applies every
+rule and is slower. That function reads all folders that are not plain.
 """
 
 import os
@@ -30,15 +30,15 @@ _FOLDER_FLAGS = _FILE_FLAGS | getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
 _MARKER = SKILL_FILE.upper()
 _MAX_FOLDERS = 64
-"""Folders in one skill. Each holds a descriptor open while the skill is read."""
+"""Maximum number of folders in one skill. Each keeps a file descriptor open while the skill is read."""
 _known_type = lru_cache(maxsize=4096)(mime_type_from_name)
-"""Cached, because many skills have files of the same names."""
+"""Returns a MIME type by file name. Cached, because many skills have files with the same names."""
 _FileEntry: TypeAlias = tuple[str, os.DirEntry[str], int]
 """The path of a file, its directory entry, and the descriptor of the folder that contains it."""
 
 
 class _NotPlainError(Exception):
-    """The folder is not plain: `read_skill_folder` has to read it."""
+    """The folder is not plain, so `read_skill_folder` must read it."""
 
 
 def read_plain_skill(
@@ -46,7 +46,7 @@ def read_plain_skill(
 ) -> CachedSkill | None:
     """Read the skill in an open folder. Return None if the folder is not a plain skill folder.
 
-    Files whose stamps are the same as in `before` are not read again. With `spill_file`, the content of the
+    Files with the same stamps as in `before` are not read again. With `spill_file`, the content of the
     `SKILL.md` is retained as the last good version.
     """
     folder = open_folder.folder
@@ -70,18 +70,24 @@ def read_plain_skill(
 
 @lru_cache(maxsize=4096)
 def _is_plain(name: str) -> bool:
-    """Whether no rule depends on this name. Cached, because many skills have files of the same names."""
+    """Return whether no rule depends on this name.
+
+    Cached, because many skills have files with the same names.
+    """
     return _PLAIN_NAME(name) is not None and name not in TOOL_FOLDERS and name.upper() != _MARKER
 
 
 class _Listing:
-    """Every folder of a skill, held open, and every file. Nothing is read until all are known to be plain."""
+    """All files of a skill, and all its folders, which are held open.
+
+    No file is read before all are known to be plain.
+    """
 
     def __init__(self, folder_walk: FolderWalk, folder: Folder) -> None:
         self._folder_walk, self._folder = folder_walk, folder
         self.folders: list[str] = []
         self.statuses: list[os.stat_result] = []
-        """Status of the skill's own folder, then of each folder in it."""
+        """The status of the skill's folder, then of each subfolder."""
         self.main: _FileEntry | None = None
         """The `SKILL.md`."""
         self.files: list[_FileEntry] = []
@@ -96,9 +102,9 @@ class _Listing:
         above: str,
         trail: frozenset[tuple[int, int]],
     ) -> None:
-        """Add the entries of one folder, then those of the folders in it. `above` is the prefix of its paths.
+        """Add the entries of a folder, then the entries of its subfolders.
 
-        Raises `_NotPlainError`.
+        `above` is the prefix of their paths. Raises `_NotPlainError`.
         """
         self.statuses.append(status)
         inner: list[str] = []
@@ -124,7 +130,7 @@ class _Listing:
     def _enter(
         self, name: str, parent_descriptor: int, above: str, trail: frozenset[tuple[int, int]]
     ) -> None:
-        """Open a folder relative to its parent's descriptor, never through a link, and add its entries."""
+        """Open a subfolder relative to its parent's descriptor, never through a link, and add its entries."""
         path = intern(above + name)
         descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=parent_descriptor)
         self._descriptors.append(descriptor)
@@ -156,7 +162,7 @@ class _Reader:
         spill_file: SpillFile | None,
     ) -> None:
         if before is not None and before.draft.location != folder.location:
-            before = None  # it moved: the rules for its document depend on the folder's name
+            before = None  # the folder was renamed, and rules for the document depend on its name
         self._folder, self._before, self._spill_file, self._limits = (
             folder,
             before,
@@ -168,7 +174,7 @@ class _Reader:
         self._left = folder_walk.limits.bytes
         self._files: list[SkillFile] = []
         self._statuses: list[os.stat_result] = []
-        """Status of each file, in the same order."""
+        """The status of each file, in the same order."""
 
     def read(self, listing: _Listing, entry_count: int) -> CachedSkill:
         """Read the files of `listing` and return the skill. Raises `_NotPlainError`."""
@@ -199,7 +205,7 @@ class _Reader:
     def _read_file(self, path: str, entry: os.DirEntry[str], parent_descriptor: int) -> bytes | None:
         """Add a file. Return its bytes, or None if it is unchanged and was not read.
 
-        It is opened relative to its folder's descriptor, and never through a link.
+        The file is opened relative to its folder's descriptor, never through a link.
         """
         if (known := self._known.get(path)) is not None:
             status = entry.stat(follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""Read a file from disk safely, and detect by its stamp (size, times, inode) that it has changed."""
+"""Read files from disk safely, and detect changes by a file's stamp (size, times and inode)."""
 
 import errno
 import os
@@ -12,27 +12,27 @@ from skillwire.errors import SourceBusyError, SourceError
 from skillwire.sources.base import Validator
 
 _SETTLED_AFTER_NS = 2_000_000_000
-"""A file written this recently may be written again without a change of its times."""
+"""Nanoseconds after a write in which the file may be written again without a change to its times."""
 
 _STAMP = struct.Struct("=qqqQQ")
 _pack = _STAMP.pack
 OutOfRangeError = struct.error
-"""Raised for a time that does not fit into a packed stamp."""
+"""The exception for a time that does not fit into a packed stamp."""
 PACKED_STAMP_SIZE = _STAMP.size
-"""Bytes of a packed stamp."""
+"""Number of bytes in a packed stamp."""
 UNSETTLED = bytes(PACKED_STAMP_SIZE)
-"""Stamp of a file that may still change without a change of its times. No real file has it."""
-# Non-blocking: what was listed as a file may have been replaced by a pipe.
+"""The stamp of a file that may still change without a change to its times. No real file has this stamp."""
+# Non-blocking, because a listed file may have been replaced with a pipe.
 OPEN_FLAGS = (
     os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
 _MIN_READ_BYTES = 4096
-"""Bytes to read at once at least. Files in /proc have the size 0."""
+"""Minimum number of bytes to read at once. Files in /proc have the size 0."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class Stamp(NamedTuple):
-    """Identity, size and times of a file. It changes whenever a settled file changes."""
+    """The identity, size and times of a file. The stamp changes whenever a settled file changes."""
 
     size: int
     modified_ns: int
@@ -45,21 +45,21 @@ class Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
     def settled(self, now_ns: int) -> bool:
-        """Whether the last change is long enough ago for the stamp to be trusted."""
+        """Return whether the last change is long enough ago for the stamp to be reliable."""
         return now_ns - max(self.modified_ns, self.changed_ns) > _SETTLED_AFTER_NS
 
 
 def packed(status: os.stat_result) -> bytes:
-    """Return the stamp of a file or folder as a few bytes. Raises `OutOfRangeError`.
+    """Encode the stamp of a file or folder in a few bytes. Raises `OutOfRangeError`.
 
     The stamp of a folder changes whenever an entry is added, removed or renamed. Some file systems do not
-    guarantee that: see `FolderWalk.has_reliable_mtime`.
+    guarantee this; see `FolderWalk.has_reliable_mtime`.
     """
     return _pack(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
 
 def pack_settled_stamps(statuses: Iterable[os.stat_result], now_ns: int) -> list[bytes]:
-    """Return the packed stamps, with `UNSETTLED` for each that is too recent to be trusted."""
+    """Return the packed stamps, with `UNSETTLED` in place of stamps that are too recent to be reliable."""
     before = now_ns - _SETTLED_AFTER_NS
     return [
         packed(each) if each.st_mtime_ns < before and each.st_ctime_ns < before else UNSETTLED
@@ -68,7 +68,7 @@ def pack_settled_stamps(statuses: Iterable[os.stat_result], now_ns: int) -> list
 
 
 def raise_if_exhausted(error: OSError) -> None:
-    """Raise `SourceBusyError` if the machine is out of descriptors or memory: the file is not at fault."""
+    """Raise `SourceBusyError` if the cause is not the file, but a lack of file descriptors or memory."""
     if error.errno in _EXHAUSTED:
         raise SourceBusyError((error.strerror or "out of resources").lower()) from error
 
@@ -81,14 +81,14 @@ def make_executable(descriptor: int) -> None:
 
 
 def read_file(location: str, limit: int, listed: Stamp | None = None) -> tuple[bytes, Stamp | None]:
-    """Return the bytes of a regular file and its stamp, or None for the stamp if the size does not match.
+    """Return the bytes of a regular file and its stamp. The stamp is None if the size does not match.
 
-    Of a file longer than `limit`, return the first `limit` bytes and one more. With `listed`, read only the
-    file that had this stamp: the target of a link was checked then, and the link may point elsewhere now.
+    If a file is longer than `limit`, only the first `limit` + 1 bytes are returned. With `listed`, only a
+    file with this stamp is read, because a link that was checked then may now point to a different file.
     Raises `SourceError`.
 
     A settled stamp is not compared with the stamp after reading. A write during the read changes the times,
-    so the next scan finds another stamp and reads the file again.
+    so the next scan finds a different stamp and reads the file again.
     """
     try:
         descriptor = os.open(location, OPEN_FLAGS)
@@ -115,7 +115,7 @@ def _read(descriptor: int, size: int, *, left: int) -> bytes:
     at_once = max(size + 1, _MIN_READ_BYTES)
     pieces: list[bytes] = []
     while left and (piece := os.read(descriptor, min(left, at_once))):
-        if len(piece) == size:  # complete: if the file has grown since, its stamp has changed
+        if len(piece) == size:  # complete; if the file has grown since, its stamp has changed
             return piece
         pieces.append(piece)
         left -= len(piece)
@@ -127,22 +127,22 @@ def _reason(error: OSError) -> str:
 
 
 class FileValidator(Validator):
-    """Validator that is current while a settled file keeps its stamp.
+    """A validator that is current while a settled file keeps its stamp.
 
-    It does not notice writes through a memory map whose pages are already dirty: the system updates the times
-    at the first such write, and then not until it has written the pages back.
+    The validator does not notice writes through a memory map whose pages are already dirty. The system
+    updates the times at the first such write, and then not again until it has written the pages back.
     """
 
     __slots__ = ("_changed", "_identity", "_location", "_modified")
 
     def __init__(self, location: str, stamp: Stamp) -> None:
-        self._location = os.fsencode(location)  # encoded once, not at every call
+        self._location = os.fsencode(location)  # encoded once instead of at every call
         self._changed, self._modified = stamp.changed_ns, stamp.modified_ns
         self._identity = stamp.inode, stamp.device, stamp.size
 
     @classmethod
     def of(cls, location: str, size: int) -> "FileValidator | None":
-        """Return the validator of a regular file of this size, or None if its stamp cannot be trusted yet."""
+        """Return a validator for a regular file of this size, or None if its stamp is not reliable yet."""
         try:
             status = os.stat(location)  # noqa: PTH116 - a hot path
         except OSError:

@@ -1,4 +1,4 @@
-"""What is never served from a folder: hidden names, tool folders, and what `.skillwireignore` excludes."""
+"""Decide which files are never served: hidden files, tool folders, files in `.skillwireignore`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 IGNORE_FILE = ".skillwireignore"
 CONTAINERS = (("skills",), (".claude", "skills"))
-"""Folders that only group skills. They are entered wherever they are, and are not part of a skill's path."""
+"""Names of folders that only group skills. They are always entered, and are not part of a skill's path."""
 HIDDEN_CONTAINERS = {container[0]: container[1:] for container in CONTAINERS if container[0].startswith(".")}
-"""The subfolder that is entered, by the name of a folder that is otherwise hidden."""
+"""The only subfolder that is entered, by the name of the hidden folder that contains it."""
 
 _MAX_SIZE = 256 * 1024
 _MAX_PATTERNS = 500
@@ -22,14 +22,17 @@ TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 
 class IgnoreRules:
-    """Decides by name, and by the patterns in the ignore file of the root, what is left out."""
+    """Decides which files and folders are left out, by name and by the patterns in the ignore file."""
 
     def __init__(self, patterns: "PathPatterns | None" = None) -> None:
         self._patterns = patterns
 
     @classmethod
     def at(cls, root: Path) -> "IgnoreRules":
-        """Return the rules in the ignore file of `root`. Raises `SourceError` if it cannot be used."""
+        """Return the rules for `root`, including its ignore file.
+
+        Raises `SourceError` if the ignore file cannot be used.
+        """
         location = root / IGNORE_FILE
         try:
             location.lstat()
@@ -57,17 +60,17 @@ class IgnoreRules:
         return self._patterns is not None
 
     def by_name(self, name: str) -> bool:
-        """Whether a file or folder of this name is left out wherever it is."""
+        """Return whether files and folders with this name are always left out."""
         return name.startswith(".") or name in TOOL_FOLDERS
 
     def by_pattern(self, path: str, *, folder: bool) -> bool:
-        """Whether the patterns leave out `path` or a folder above it."""
+        """Return whether the patterns leave out `path` or a folder above it."""
         if self._patterns is None:
             return False
         return self._patterns.match(path, folder=folder)
 
     def matches_any_part(self, path: str, *, folder: bool) -> bool:
-        """Whether `path`, or a folder above it, is left out. For the targets of links."""
+        """Return whether `path` or a folder above it is left out. Used for the targets of links."""
         parts = path.split("/")
         for name, inner in zip(parts, (*parts[1:], ""), strict=True):
             if self.by_name(name) and (inner,) != HIDDEN_CONTAINERS.get(name):

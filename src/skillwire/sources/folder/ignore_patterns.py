@@ -1,4 +1,4 @@
-"""Patterns as in `.gitignore`, matched without backtracking.
+"""Match patterns as in `.gitignore`, without backtracking.
 
 Patterns may come from untrusted repositories, so no pattern may make matching slow. All patterns together
 form one automaton, whose states are the bits of one integer. Matching a name takes one step per character,
@@ -14,18 +14,20 @@ from typing import Literal
 from skillwire.safe_text import quoted
 
 _MAX_LENGTH = 4096
-"""Characters of one pattern. A path that is longer cannot exist."""
+"""Maximum length of one pattern. A longer path cannot exist."""
 _MAX_STATES = 16_384
-"""Size of the automaton, which limits the cost of a step. Each pattern counts 1, each name 1, each character
-of a name with wildcards 1 (a star 0), and each range in brackets 8."""
+"""Maximum size of the automaton, which limits the cost of a step. Each pattern and each name counts 1.
+
+In a name with wildcards, each character counts 1 (a star 0), and each range in brackets counts 8.
+"""
 _COST_OF_RANGE = 8
 _WORD = 64
-"""Bits that are examined at once."""
+"""Number of bits that are examined at once."""
 _CACHE_SIZE = 1024
-"""Names, folders and characters whose result is cached at a time."""
+"""Maximum number of cached results each for names, folders and characters."""
 
 Ranges = tuple[tuple[str, str], ...]
-"""Character ranges, each as its first and its last character."""
+"""Character ranges, each as its first and last character."""
 _POSIX: dict[str, Ranges] = {
     "alnum": (("0", "9"), ("A", "Z"), ("a", "z")),
     "alpha": (("A", "Z"), ("a", "z")),
@@ -43,7 +45,7 @@ _POSIX: dict[str, Ranges] = {
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be used. The message continues a sentence that begins with "the file"."""
+    """A pattern cannot be used. The message completes a sentence that begins with "the file"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class _Characters:
 
     @property
     def literal(self) -> str | None:
-        """The only character of the set, if there is only one."""
+        """The only character of the set; None if there are several."""
         single = len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1] and not self.negated
         return self.ranges[0][0] if single else None
 
@@ -78,7 +80,7 @@ _DOUBLE_STAR: _Name = ("*", "*")
 class PathPatterns:
     """The patterns of one ignore file. The last pattern that matches decides, as in `.gitignore`.
 
-    Everything in a folder that is left out is left out. Raises `PatternError` if a pattern is invalid, or if
+    If a folder is left out, everything in it is left out. Raises `PatternError` if a pattern is invalid or
     all patterns together are too large.
     """
 
@@ -112,7 +114,10 @@ class PathPatterns:
         return self._begin != 0
 
     def match(self, path: str, *, folder: bool) -> bool:
-        """Whether a path, or a folder above it, is left out. `folder` says whether the path is a folder."""
+        """Return whether a path or a folder above it is left out.
+
+        `folder` tells whether the path is a folder.
+        """
         parent, _, name = path.rpartition("/")
         state, ignored = self._known.get(parent) or self._enter_folder(parent)
         return ignored or self._is_ignored(self._advance(state, name), folder=folder)
@@ -143,18 +148,21 @@ class PathPatterns:
         return after | (after & self._loops) << 1
 
     def _is_ignored(self, state: int, *, folder: bool) -> bool:
-        """Whether the last pattern that matches leaves the path out. Its bit is the highest."""
+        """Return whether the last matching pattern, which has the highest bit, leaves the path out."""
         ends = state & (self._folders if folder else self._files)
         return ends != 0 and not self._reincluded >> (ends.bit_length() - 1) & 1
 
 
 class _Names:
-    """The names in all patterns, each with its bits in the automaton of paths. Most are simple and cheap."""
+    """The names in all patterns, each with its bits in the automaton of paths.
+
+    Most names have no wildcards.
+    """
 
     def __init__(self, names: dict[_Name, int]) -> None:
         self._exact: dict[str, int] = {}
         self._endings: dict[int, dict[str, int]] = {}
-        """Texts after a leading star, by their length."""
+        """The literal texts after a leading star, by length."""
         self._beginnings: dict[int, dict[str, int]] = {}
         globs: dict[_Name, int] = {}
         for name, positions in names.items():
@@ -181,8 +189,8 @@ class _Names:
 class _Globs:
     """All names with wildcards, matched together.
 
-    Each glob has one bit per character and one for its end. A bit is set while all characters before it have
-    matched. A star keeps the bit of the next character set.
+    Each glob has one bit for each character and one bit for its end. A bit is set while all characters before
+    it have matched. A star keeps the next character's bit set.
     """
 
     def __init__(self, globs: dict[_Name, int]) -> None:
@@ -213,7 +221,7 @@ class _Globs:
         ranges = [each for bracket, _ in self._classes for each in bracket.ranges]
         borders = {ord(first) for first, _ in ranges} | {ord(last) + 1 for _, last in ranges}
         self._borders = sorted(borders)
-        """Between two of these, all characters are in the same classes."""
+        """Boundaries of character ranges. All characters between two boundaries are in the same classes."""
         self._between: dict[int, int] = {}
         self._accepting: dict[str, int] = {}
 
@@ -290,7 +298,7 @@ def _names(tokens: list[_Token]) -> list[_Name]:
 
 
 def _collapse_stars(name: list[_Token], *, alone: bool) -> _Name:
-    """Return a name with repeated stars merged into one, except for `**` between slashes."""
+    """Merge repeated stars in a name into one, except `**` between slashes."""
     stars = name.count("*")
     if stars > 1 and stars == len(name) and not alone:
         return _DOUBLE_STAR
@@ -310,7 +318,7 @@ def _literal(name: _Name) -> str | None:
 
 
 def _cost(name: _Name) -> int:
-    """Return how many states a name adds to the automaton."""
+    """Return the number of states that a name adds to the automaton."""
     if _literal(name) is not None:
         return 1
     return 1 + sum(token.cost for token in name if not isinstance(token, str))
@@ -388,7 +396,7 @@ def _posix(text: str, at: int) -> str | None:
 
 
 def _escaped(text: str, at: int) -> tuple[str, int]:
-    """Return the character at `at`, which may be escaped, and the index of the next one."""
+    """Return the character at `at`, which may be escaped, and the index of the next character."""
     at += text[at] == "\\"
     if at >= len(text):
         raise _NeverMatchesError

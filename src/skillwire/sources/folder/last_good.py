@@ -1,6 +1,6 @@
 """The last good content of each `SKILL.md`, served while an edit leaves the file broken.
 
-It is rarely needed, so it is spilled to an anonymous temporary file.
+This content is rarely needed, so it is spilled to an anonymous temporary file.
 """
 
 import tempfile
@@ -14,14 +14,17 @@ from skillwire.errors import SourceError
 from skillwire.sources.folder.files import read_file
 
 Spilled: TypeAlias = int | bytes
-"""The offset of some content in the spill file; or the compressed content, if it did not fit there."""
+"""The offset of content in the spill file, or the compressed content if it did not fit into the file."""
 
 _MAX_SPILLED_BYTES = 256 * 1024 * 1024
-"""Size of the spill file. Its content is never removed, even when no longer needed."""
+"""Maximum size of the spill file in bytes.
+
+Content is never removed from it, even if it is no longer needed.
+"""
 
 
 class SpillFile:
-    """An anonymous temporary file for byte strings. Thread-safe. What does not fit stays in memory."""
+    """A thread-safe anonymous temporary file for byte strings. Content that does not fit stays in memory."""
 
     def __init__(self, max_bytes: int = _MAX_SPILLED_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -30,7 +33,7 @@ class SpillFile:
         self._lock = threading.Lock()
 
     def put(self, content: bytes) -> Spilled:
-        """Store `content`; return what `take` needs to read it back."""
+        """Store `content`. Return a value with which `take` reads it back."""
         with self._lock:
             at = self._end
             if self._write(content):
@@ -58,17 +61,17 @@ class SpillFile:
             return False
         try:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - for as long as this lives
+                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as this object exists
                 weakref.finalize(self, self._file.close)
             self._file.seek(self._end)
             return self._file.write(content) == len(content)
         except OSError:
-            self._max_bytes = 0  # no temporary folder, or the disk is full: do not try again
+            self._max_bytes = 0  # no temporary folder, or the disk is full; do not try again
             return False
 
 
 class LastGood:
-    """The last good content of one file. It stays in memory until `spill`, which a scan has no time for."""
+    """The last good content of one file. It stays in memory until `spill` is called after a scan."""
 
     __slots__ = ("_content", "_length", "_spill_file", "_spilled", "_unread")
 
@@ -81,13 +84,13 @@ class LastGood:
 
     @classmethod
     def from_file(cls, location: str, size: int, digest: Digest, spill_file: SpillFile) -> Self:
-        """Return content to be read later, from a file that is known to have this digest."""
+        """Create an instance that reads the content later, from a file that is known to have this digest."""
         last_good = cls(b"", spill_file)
         last_good._unread = location, size, digest
         return last_good
 
     def is_available(self) -> bool:
-        """Whether the content was read, or can still be read from its file."""
+        """Return whether the content was read, or can still be read from its file."""
         if self._unread is not None:
             self._read(*self._unread)
         return self._unread is None

@@ -13,18 +13,18 @@ class Folder(NamedTuple):
     """A folder below the root, and the folders on the path to it."""
 
     path: str
-    """Relative to the root, with `/`; empty for the root itself."""
+    """The path relative to the root, separated by `/`; empty for the root itself."""
     location: str
-    """Its path on this machine. Links are not resolved."""
+    """The path on disk. Links are not resolved."""
     identity: tuple[int, int]
-    """Its device and inode."""
+    """The folder's device and inode."""
     real_path: str
-    """Relative to the root, with links resolved. What is hidden there stays hidden."""
+    """The path relative to the root, with links resolved. Files that are hidden there stay hidden."""
     target: str
-    """Its path on this machine, with links resolved."""
+    """The path on disk, with links resolved."""
     depth: int = 0
     trail: frozenset[tuple[int, int]] = frozenset()
-    """The identities of all folders above it, to detect loops of links."""
+    """The identities of all parent folders, to detect loops of links."""
 
     def path_of(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name
@@ -36,11 +36,11 @@ class Folder(NamedTuple):
         return f"{self.real_path}/{name}" if self.real_path else name
 
     def child_trail(self) -> frozenset[tuple[int, int]]:
-        """Return the trail of every folder in this one."""
+        """The trail of every subfolder."""
         return self.trail | {self.identity}
 
     def inner(self, name: str, resolved: "ResolvedEntry", trail: frozenset[tuple[int, int]]) -> "Folder":
-        """Return the folder `name` in this one. Equal strings are shared, because there are many folders."""
+        """Return the subfolder `name`. Equal strings are shared, because there are many folders."""
         path, location = self.path_of(name), self.location_of(name)
         real_path, target = resolved.link, resolved.target
         if real_path is None:
@@ -61,23 +61,23 @@ def join_location(location: str, name: str) -> str:
 
 
 class ResolvedEntry(NamedTuple):
-    """An entry of a folder, with links followed."""
+    """An entry of a folder, with symbolic links followed."""
 
     status: os.stat_result
     link: str | None = None
-    """For a link: its target, relative to the root."""
+    """For a link, the path of its target, relative to the root."""
     target: str | None = None
-    """For a link: its target, as a path on this machine."""
+    """For a link, the path of its target on disk."""
 
 
 class File(NamedTuple):
-    """A regular file that may be served, not opened yet."""
+    """A regular file that may be served. It is not opened yet."""
 
     name: str
     path: str
     location: str
     folder: str
-    """The name of the folder that contains it."""
+    """The name of the folder that contains the file."""
     stamp: Stamp
     executable: bool = False
 
@@ -105,20 +105,21 @@ class FolderListing:
         self.cut: Problem | None = None
         """The limit that stopped the listing, if one did. A skill that includes this folder is incomplete."""
         self.extra_folders: list[str] = []
-        """Further folders to watch, because they affect the listing: those of linked files and `.claude`."""
+        """Further folders to watch, because they affect the listing: folders of linked files, and `.claude`.
+        """
         self.entered_all = True
-        """Whether every folder in here is entered, and nothing in here is a link."""
+        """Whether every subfolder is entered, and the folder contains no link."""
         self.unreadable = False
-        """Whether this folder could not be opened. Then it cannot be watched, either."""
+        """Whether the folder could not be opened, so that it cannot be watched either."""
 
-    def stop(self, problem: Problem) -> None:
+    def record_limit(self, problem: Problem) -> None:
         """Record that a limit was reached here."""
         self.cut = problem
         self.problems.append(problem)
 
 
 def is_executable(status: os.stat_result) -> bool:
-    """Whether the owner of a file may run it."""
+    """Return whether the owner of a file may execute it."""
     return status.st_mode & stat.S_IXUSR != 0
 
 

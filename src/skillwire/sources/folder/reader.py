@@ -39,10 +39,10 @@ def read_skill_folder(
     *,
     count_before: int | None = None,
 ) -> SkillFolder:
-    """Read the skill folder `folder`, which is listed as `listed`, and every skill nested in it.
+    """Read the skill in `folder` and every skill nested in it. `listed` is the listing of the folder.
 
-    A `SKILL.md` that was good in `before` and is broken now keeps its last good version. `count_before` is
-    the entry count of `folder_walk` before `folder` was listed.
+    If a `SKILL.md` was good in `before` and is broken now, its last good version stays. `count_before` is the
+    entry count of `folder_walk` before `folder` was listed.
     """
     count_before = folder_walk.entry_count if count_before is None else count_before
     tree = _walk(folder_walk, folder, listed)
@@ -81,7 +81,7 @@ def read_skill_folder(
 
 
 class _Node(NamedTuple):
-    """A folder of the skill folder, with its listing and the folders in it."""
+    """A folder inside the skill folder, with its listing and subfolders."""
 
     folder: Folder
     listed: FolderListing
@@ -91,7 +91,7 @@ class _Node(NamedTuple):
 
     @property
     def main(self) -> File | None:
-        """The `SKILL.md` in it, if that is a file."""
+        """The `SKILL.md` in the folder, if it is a file."""
         return next((file for file in self.listed.files if file.name == self.listed.marker), None)
 
     def all(self) -> tuple["_Node", ...]:
@@ -99,7 +99,7 @@ class _Node(NamedTuple):
         return (self, *self.inner)
 
     def own(self) -> Iterator["_Node"]:
-        """Yield this folder and those below it, without nested skills: each problem is reported once."""
+        """Yield this folder and all folders below it, except nested skills."""
         yield self
         for child in self.children:
             if child.listed.marker is None:
@@ -107,7 +107,7 @@ class _Node(NamedTuple):
 
 
 def _walk(folder_walk: FolderWalk, folder: Folder, listed: FolderListing) -> _Node:
-    # At most `limits.depth` deep: `FolderWalk` does not hand out deeper folders.
+    # At most `limits.depth` deep, because `FolderWalk` does not list deeper folders.
     children = tuple(
         _walk(folder_walk, child, folder_walk.list_folder(child, inside_skill=True))
         for child in listed.folders
@@ -118,7 +118,7 @@ def _walk(folder_walk: FolderWalk, folder: Folder, listed: FolderListing) -> _No
 def _find_fallbacks(
     folder_walk: FolderWalk, facts: FileFactsCache, tree: _Node, before: SkillFolder | None
 ) -> dict[str, SkillDraft]:
-    """Return the previous drafts of skills whose `SKILL.md` is broken now, by the location of that file."""
+    """Return the previous drafts of skills whose `SKILL.md` is broken now, by that file's location."""
     fallbacks: dict[str, SkillDraft] = {}
     for node in tree.all() if before is not None else ():
         main = node.main
@@ -157,7 +157,7 @@ def _read_skill(
     if (main := node.main) is None:
         return _without_main(where, warnings)
     files = _collect_files(node, main, warnings)
-    # Check the limits first: a skill that is not served is not read.
+    # Check the limits first, because a skill that is not served need not be read.
     sizes = [file.stamp.size for file in files.values()]
     if problem := _find_incomplete(where, node) or limit_problem(where, sizes, folder_walk.limits):
         return [problem, *warnings]
@@ -192,15 +192,15 @@ def _fallback_warnings(faults: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def _collect_files(node: _Node, main: File, warnings: list[Problem]) -> dict[str, File]:
-    """Return every file by its published path, `SKILL.md` first. Add a warning for each that is left out."""
+    """Return every file by published path, `SKILL.md` first. Add a warning for each file that is left out."""
     files = {SKILL_FILE: main}
     for part in node.all():
         folder = _relative_path(node.folder, part.folder.path_of(""))
         for file in part.listed.files:
             if file is not main:
-                # A nested `skill.md` is published as `SKILL.md` here, too.
+                # A nested `skill.md` is also published as `SKILL.md` here.
                 name = SKILL_FILE if file.name == part.listed.marker else file.name
-                files[intern(folder + name)] = file  # many skills have files of the same names
+                files[intern(folder + name)] = file  # many skills have files with the same names
     for path, other in clashing_paths(files).items():
         warnings.append(clash_problem(files.pop(path).path, other))
     return files
@@ -213,7 +213,7 @@ def _read_files(
     fallbacks: Mapping[str, SkillDraft],
     warnings: list[Problem],
 ) -> Iterator[SkillFile]:
-    """Yield every file that can be read. Add a warning for each that is left out."""
+    """Yield every file that can be read. Add a warning for each file that is left out."""
     for path, file in files.items():
         if (fallback := fallbacks.get(file.location)) is not None:
             yield replace(fallback.main, path=path, executable=file.executable)
@@ -231,9 +231,9 @@ def _read_files(
 
 
 def _is_within_limits(draft: SkillDraft, limits: Limits, problems: list[Problem]) -> bool:
-    """Whether a skill as read is within the limits: it may have grown since it was listed.
+    """Return whether a skill that was read is within the limits. It may have grown since it was listed.
 
-    If it is not, the problem is added to `problems`.
+    If a limit is exceeded, a problem is added to `problems`.
     """
     if problem := limit_problem(draft.where, [file.size for file in draft.files], limits):
         problems.append(problem)
@@ -241,7 +241,7 @@ def _is_within_limits(draft: SkillDraft, limits: Limits, problems: list[Problem]
 
 
 def _without_main(where: str, warnings: list[Problem]) -> list[Problem]:
-    """Return the problems of a skill whose `SKILL.md` is not a readable file. That one is an error."""
+    """Return the problems of a skill whose `SKILL.md` is not a readable file, which is an error."""
     if any(problem.path == where for problem in warnings):
         return [replace(p, severity=Severity.ERROR) if p.path == where else p for p in warnings]
     hint = "make it a file, or remove it"
@@ -249,7 +249,7 @@ def _without_main(where: str, warnings: list[Problem]) -> list[Problem]:
 
 
 def _find_incomplete(where: str, node: _Node) -> Problem | None:
-    """Return the problem if a limit cut off part of the skill: its list of files must be complete (S8)."""
+    """Return a problem if a limit cut off part of the skill. Its list of files must be complete (S8)."""
     cut = next((part.listed.cut for part in node.all() if part.listed.cut is not None), None)
     if cut is None:
         return None
@@ -277,13 +277,13 @@ class SkillContents:
 
     name: str
     files: Mapping[str, FileContents]
-    """Files by their published paths, `SKILL.md` first, the others sorted."""
+    """Files by published path, `SKILL.md` first, then all other files sorted."""
     problems: tuple[Problem, ...]
-    """Files of the folder that were left out. Problems of the `SKILL.md` itself are not included."""
+    """Problems with files that were left out. Problems with the `SKILL.md` itself are not included."""
 
 
 class BrokenSkillError(SourceError):
-    """The skill in a folder cannot be served. Carries every problem."""
+    """The skill in a folder cannot be served. The exception contains every problem."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems

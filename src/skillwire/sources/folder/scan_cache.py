@@ -1,4 +1,4 @@
-"""Skills found by the last scan, cached on disk so that a start reads only files that changed."""
+"""The skills that the last scan found, cached on disk so that startup reads only changed files."""
 
 import hashlib
 import os
@@ -26,27 +26,33 @@ from skillwire.sources.folder.listing import Folder, join_location
 from skillwire.sources.folder.skill_folder import EMPTY_MAPPING, SkillDraft, SkillFolder
 
 _FORMAT_VERSION = f"skillwire folder 3, {__version__}"
-"""Includes the version of the program, because versions may read frontmatter differently."""
+"""The version of the cache format.
+
+It includes the program's version, because versions may read frontmatter differently.
+"""
 _MAX_BYTES = 256 * 1024 * 1024
 _FIELD_SEPARATOR = b"\t"
-"""Between the path of a plain skill and its row. JSON escapes this character, so neither contains it."""
+"""The separator between a plain skill's path and its row.
+
+JSON escapes this character, so neither part contains it.
+"""
 _ERRORS = (OSError, orjson.JSONDecodeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class CachedSkill(NamedTuple):
-    """A plain skill, and the stamps of everything it was read from."""
+    """A plain skill, and the stamps of all files and folders from which it was read."""
 
     draft: SkillDraft
     entry_count: int
-    """Number of files and folders in its folder, at any depth."""
+    """Number of files and folders in the skill's folder, at any depth."""
     stamps: bytes
-    """Packed stamps of its folder, of the folders in it and of its files, in the order of the draft."""
+    """Packed stamps of the skill's folder, its subfolders and its files, in the order of the draft."""
 
     @classmethod
     def of(
         cls, draft: SkillDraft, entry_count: int, folders: Iterable[bytes], files: Iterable[bytes]
     ) -> "CachedSkill":
-        """Return the skill with the packed stamps of its folders, its own first, and of its files."""
+        """Return the skill with packed stamps of its folders, the skill's folder first, and its files."""
         return cls(draft, entry_count, b"".join((*folders, *files)))
 
     def as_skill_folder(self, folder: Folder) -> SkillFolder:
@@ -61,7 +67,7 @@ class CachedSkill(NamedTuple):
         )
 
     def is_current(self) -> bool:
-        """Whether every file and folder still has its stamp."""
+        """Return whether every file and folder still has the same stamp."""
         location = self.draft.location
         inside = chain(self.draft.directories, (file.path for file in self.draft.files))
         try:
@@ -80,7 +86,7 @@ class CachedSkill(NamedTuple):
         return self._replace(stamps=b"".join((self.stamps[: -len(known) * PACKED_STAMP_SIZE], *stamps)))
 
     def known_files(self) -> dict[str, tuple[bytes, SkillFile]]:
-        """Return the packed stamp and the file, by the path of the file."""
+        """Return the packed stamp and the record of each file, by path."""
         stamps = self.stamps[(1 + len(self.draft.directories)) * PACKED_STAMP_SIZE :]
         return {
             file.path: (stamps[at : at + PACKED_STAMP_SIZE], file)
@@ -99,7 +105,7 @@ class ScanCache:
         self._skills: dict[bytes, bytes] = {}
 
     def load(self) -> None:
-        """Read the file. If it is missing, damaged or of another version, the cache is empty."""
+        """Read the cache file. If it is missing, damaged or from another version, the cache is empty."""
         with suppress(*_ERRORS):
             if self._file.stat().st_size > _MAX_BYTES:
                 return
@@ -123,7 +129,7 @@ class ScanCache:
             return None
 
     def facts(self, spill_file: SpillFile | None) -> dict[str, KnownFile]:
-        """Return the cached facts of the files of all other skills, by location."""
+        """Return the cached facts about files in all other skills, by location."""
         row = self._skills.pop(b"", b"")
         try:
             files: list[list[Any]] = orjson.loads(row) if row else []
@@ -132,7 +138,7 @@ class ScanCache:
             return {}
 
     def save(self, plain: Mapping[str, CachedSkill], known: Mapping[str, KnownFile]) -> None:
-        """Write the cache file. If that fails, the next start reads everything."""
+        """Write the cache file. If this fails, the next start reads everything."""
         inside = join_location(self._root, "")
         files = [
             [

@@ -1,4 +1,4 @@
-"""A skill folder with the skills nested in it (S16), and the path under which each is published."""
+"""Skill folders with their nested skills (S16), and the paths under which skills are published."""
 
 import os
 from collections import Counter
@@ -17,19 +17,19 @@ from skillwire.sources.folder.last_good import LastGood
 from skillwire.sources.folder.listing import Folder, join_location
 
 EMPTY_MAPPING: Mapping[str, Any] = {}
-"""Shared empty mapping: most skills need no other."""
+"""A shared empty mapping, which most skills use."""
 _FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
 
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """A skill that was read and can be served, before its path among the others is known."""
+    """A skill that was read and can be served, before its published path is known."""
 
     below: str
-    """Its folder, relative to the top skill folder; empty for the top skill itself."""
+    """The skill's folder, relative to the top skill folder; empty for the top skill itself."""
     location: str
     where: str
-    """Its `SKILL.md`, relative to the root of the source."""
+    """The path of the `SKILL.md`, relative to the root of the source."""
     document: SkillDocument
     files: tuple[SkillFile, ...]
     directories: tuple[str, ...]
@@ -37,11 +37,11 @@ class SkillDraft:
     stored: Mapping[str, str] = field(default_factory=dict[str, str])
     """Locations of files whose published path differs from their path on disk, by published path."""
     last_good: LastGood | None = field(default=None, compare=False)
-    """The content of its `SKILL.md`, if the source can fall back to its last good version."""
+    """The content of the `SKILL.md`, if the source can fall back to the last good version."""
 
     @property
     def main(self) -> SkillFile:
-        """Its `SKILL.md`."""
+        """The skill's `SKILL.md`."""
         return self.files[0]
 
     @property
@@ -52,42 +52,42 @@ class SkillDraft:
 
 @dataclass(frozen=True, slots=True)
 class SkillFolder:
-    """A skill folder that is in no other skill. A change inside affects nothing outside."""
+    """A skill folder that is not inside another skill. A change inside it affects nothing outside."""
 
     folder: Folder
     drafts: tuple[SkillDraft, ...]
-    """Enclosing skills before nested ones."""
+    """All skills in the folder. Enclosing skills come before nested skills."""
     problems: tuple[Problem, ...]
     entered_all: bool
-    """Whether every folder below it was entered, and nothing in it is a link."""
+    """Whether every subfolder was entered, and the folder contains no link."""
     entry_count: int
-    """Number of files and folders in it, which count against `Limits.entries`."""
+    """Number of files and folders in the skill folder, which count towards `Limits.entries`."""
     locations: tuple[str, ...] = ()
-    """Locations of the files whose facts are cached one by one. Empty for a plain skill."""
+    """Locations of the files whose facts are cached individually. Empty for a plain skill."""
     watched_folders: tuple[str, ...] = ()
-    """Locations of its folders. Empty for a plain skill: there they follow from its directories."""
+    """Locations of the folders. Empty for a plain skill, because its directories determine the locations."""
     fallbacks: Mapping[str, LastGood] = field(default_factory=dict[str, LastGood], compare=False)
     """The last good content of each `SKILL.md` that is broken now, by the location of the file."""
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Locations of its folders and of those that its links lead to, links resolved, each once."""
+        """The locations of its folders and of the folders to which its links lead, each once."""
         if self.watched_folders:
             return self.watched_folders
         own = self.folder.target
         return (own, *(join_location(own, path) for draft in self.drafts for path in draft.directories))
 
     def draft(self, below: str) -> SkillDraft | None:
-        """Return the skill in the folder `below`, relative to this one, if there is one."""
+        """Return the skill in the subfolder `below`, or None."""
         return next((draft for draft in self.drafts if draft.below == below), None)
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
-        """Folders and names of the skills, which decide their paths."""
+        """The folders and names of the skills, which determine the skills' paths."""
         return tuple((draft.below, draft.name) for draft in self.drafts)
 
     def placed(self, base: str, label: str) -> tuple[SkillRecord, ...]:
-        """Return the records of the skills, with this folder at the path `base`."""
+        """Return the records of the skills if this folder is published at the path `base`."""
         paths = _skill_paths(self.drafts, base)
         return tuple(
             assemble(
@@ -103,7 +103,7 @@ class SkillFolder:
 
 
 def misplaced_problem(draft: SkillDraft) -> Problem | None:
-    """Return the problem of a nested skill whose path is taken by a file or folder in its own folder."""
+    """Return a problem if a file or folder in a nested skill's own folder has the skill's path."""
     folder = draft.below.rpartition("/")[2]
     if not folder or folder == draft.name:
         return None
@@ -120,9 +120,10 @@ def misplaced_problem(draft: SkillDraft) -> Problem | None:
 
 
 def add_nested_files(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
-    """Yield the drafts, each also listing the files of nested skills under the URIs that those have (S8).
+    """Yield each draft.
 
-    This matters if the folder of a nested skill does not have the skill's name. Its files are then served
+    A draft that contains nested skills also lists their files at the paths where those skills are published
+    (S8). This matters if a nested skill's folder is not named like the skill. Its files are then served
     twice: as files of the outer skill, and below the path of the nested skill.
     """
     if len(drafts) == 1:  # the usual case
@@ -157,8 +158,8 @@ def _add_renamed_files(draft: SkillDraft, renamed: Mapping[str, tuple[SkillDraft
 def _skill_paths(drafts: Iterable[SkillDraft], base: str) -> dict[str, str]:
     """Return the skill path of each draft, by its folder in the top skill folder.
 
-    The path is that of the folder below the nearest enclosing skill, with the skill's name appended if the
-    folder is named differently. So a change to one skill does not move those beside it.
+    The path is the folder's path below the nearest enclosing skill. If the folder is named differently, the
+    skill's name is appended. So a change to one skill does not move the skills beside it.
     """
     paths: dict[str, str] = {}
     for draft in drafts:
@@ -185,7 +186,7 @@ def _relative(outer: str, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFolder:
-    """A skill folder, the path it is published at, and the records of its skills."""
+    """A skill folder, the path at which it is published, and the records of its skills."""
 
     skill_folder: SkillFolder
     base: str
@@ -197,11 +198,11 @@ class PlacedFolder:
 
 
 class Placement:
-    """Assigns each skill folder the path it is published at.
+    """Assigns each skill folder the path at which it is published.
 
-    Folders that only group skills (`CONTAINERS`) are not part of a path, unless two skills would get the same
-    one: then the skill in more such folders keeps its whole path. A folder that is also reached through a
-    link in such a folder is one skill.
+    Folders that only group skills (`CONTAINERS`) are not part of a path. If two skills would get the same
+    path, the skill in more such folders keeps its whole path. A folder that is also reached through a link in
+    such a folder counts as one skill.
     """
 
     def __init__(self, label: str) -> None:
@@ -218,7 +219,10 @@ class Placement:
             self._place_all(skill_folders)
 
     def _replace_in_place(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
-        """Replace changed folders at the paths they have. Return False, without effect, if shapes changed."""
+        """Replace changed folders at their current paths.
+
+        If shapes changed, change nothing and return False.
+        """
         pairs = [(self.placed.get(path), skill_folders.get(path)) for path in changed]
         stay = [(old, new) for old, new in pairs if old and new and old.skill_folder.shape == new.shape]
         if len(stay) < len(pairs):
@@ -228,9 +232,9 @@ class Placement:
         return True
 
     def _try_move(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
-        """Remove and re-add changed folders. Return False if there are conflicts, or were before.
+        """Remove and re-add changed folders. Return False if there are or were conflicts.
 
-        Without conflicts, adding or removing a folder does not affect the paths of others.
+        If there are no conflicts, adding or removing a folder does not affect the paths of other folders.
         """
         if self._has_conflicts:
             return False
@@ -250,7 +254,7 @@ class Placement:
         before, self.placed = self.placed, {}
         self._taken, self._has_conflicts = _TakenUris(), False
         bases = {path: _without_containers(path) for path in skill_folders}
-        # Folders inside more containers are placed last, so they give way to the others.
+        # Folders inside more containers are placed last, so that other folders take precedence.
         for whole in sorted(bases, key=lambda path: (path.count("/") - bases[path].count("/"), path)):
             skill_folder = skill_folders[whole]
             placed = self._reuse_or_place(before, bases[whole], skill_folder)
@@ -277,7 +281,7 @@ class Placement:
 
 
 class _TakenUris:
-    """The URIs of placed skills, and those of the folders above them."""
+    """The URIs of placed skills, and of the folders above them."""
 
     def __init__(self) -> None:
         self._skills: dict[str, SkillRecord] = {}
@@ -299,9 +303,9 @@ class _TakenUris:
                     del self._above[folder]
 
     def find_conflict(self, records: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
-        """Return the first record whose path is taken, and the skill that has the same URI, if one does.
+        """Return the first record whose path is taken, and the skill with the same URI, if there is one.
 
-        A skill above or below that path is a conflict as well: they would share folders (S8).
+        A skill above or below the path also conflicts, because both skills would share folders (S8).
         """
         for record in records:
             if (other := self._skills.get(record.uri)) is not None:

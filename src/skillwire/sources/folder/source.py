@@ -1,4 +1,4 @@
-"""`FolderSource`: the skills in a folder on this machine."""
+"""`FolderSource`: the skills in a local folder."""
 
 import ctypes
 import os
@@ -39,12 +39,14 @@ from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
 
 _MIN_THREAD_BYTES = 1024 * 1024
-"""Reading a smaller file takes less time than handing the work to a thread."""
+"""Maximum size of a file that is read in the event loop, because handing the work to a thread would take
+longer.
+"""
 
 
 @cache
 def _find_malloc_trim() -> Callable[[int], Any]:
-    """Return glibc's `malloc_trim`, or a function that does nothing where there is none."""
+    """Return glibc's `malloc_trim`, or a function that does nothing if it is not available."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             return ctypes.CDLL(None).malloc_trim
@@ -54,14 +56,18 @@ def _find_malloc_trim() -> Callable[[int], Any]:
 def trim_memory() -> None:
     """Return unused memory to the operating system, if Skillwire owns the process.
 
-    Takes milliseconds: not for hot paths.
+    This takes milliseconds, so do not call it in hot paths.
     """
     if is_ours():
         _find_malloc_trim()(0)
 
 
 class FolderSource(Source):
-    """The skills of a folder: the folder itself if it is a skill, else all skills below it."""
+    """The skills in a folder.
+
+    If the folder is itself a skill, it is served with its nested skills; otherwise, all skills below it are
+    served.
+    """
 
     def __init__(
         self,
@@ -75,7 +81,7 @@ class FolderSource(Source):
     ) -> None:
         """Serve the skills below `root`. Nothing is read before the first scan.
 
-        With `keep_good`, a skill that an edit breaks is served in its last good version until it is fixed.
+        With `keep_good`, if an edit breaks a skill, its last good version is served until the skill is fixed.
         `digests` is a folder for the scan cache, which makes the next start faster. Raises `PlatformError` on
         Windows.
         """
@@ -90,7 +96,9 @@ class FolderSource(Source):
         self._tree = Tree(self._facts)
         self._places = Placement(self.label)
         self._stored: dict[tuple[str, str], str] = {}
-        """Locations of files whose published path differs, by the skill's location and published path."""
+        """Locations of files whose published path differs from the path on disk, by skill location and
+        published path.
+        """
         self._fallbacks: dict[str, LastGood] = {}
         """The last good content of broken files, by their locations."""
         self._watch_problem: Problem | None = None
@@ -146,13 +154,13 @@ class FolderSource(Source):
                 await self._save_state()
 
     async def _save_state(self) -> None:
-        """Write the scan cache and spill the last good documents, after a scan and not during it."""
+        """Write the scan cache and spill the last good documents. Called after a scan, not during it."""
         await anyio.to_thread.run_sync(self._save_scan_cache)
-        # Only saves memory, so stopping the server does not wait for it.
+        # Spilling only saves memory, so stopping the server does not wait for it.
         await anyio.to_thread.run_sync(self._spill, abandon_on_cancel=True)
 
     def _save_scan_cache(self) -> None:
-        if self._scan_cache is not None:  # written once: the next start reads files that changed later
+        if self._scan_cache is not None:  # written once; the next start reads files that changed later
             if self._facts.changed:
                 self._scan_cache.save(dict(self._tree.plain), dict(self._facts.known))
             self._scan_cache = None
@@ -176,7 +184,7 @@ class FolderSource(Source):
         return self._build_scan(tree)
 
     def _find_cached(self) -> FindCached:
-        """Return the lookup for cached skills: the last scan or, before the first one, the scan cache."""
+        """Return the function that looks up cached skills: in the last scan, else in the scan cache."""
         scan_cache, spill_file = self._scan_cache, self._facts.spill_file
         if scan_cache is None or self._tree.group_folders or self._tree.skill_folders:
             return self._tree.plain.get
@@ -185,7 +193,10 @@ class FolderSource(Source):
         return partial(scan_cache.find_cached, spill_file=spill_file)
 
     def _rescan(self, where: Locations) -> Scan:
-        """Rescan only the skill folders and group folders at `where`, or everything if that is not enough."""
+        """Rescan the skill folders and group folders at `where`.
+
+        If that is not sufficient, rescan everything.
+        """
         real = frozenset(os.path.realpath(location) for location in where) | where
         empty = not self._tree.group_folders and not self._tree.skill_folders
         if not where or empty or self._tree.cut or self._needs_full_scan(real) or self._tree.is_stale(real):
@@ -196,12 +207,12 @@ class FolderSource(Source):
         try:
             changed = self._tree.rescan_locations(folder_walk, real)
         except SourceError:
-            self._tree.cut = True  # half updated: the next rescan scans everything
+            self._tree.cut = True  # the tree is half updated, so the next rescan scans everything
             raise
         return self._build_scan(self._tree, changed=changed)
 
     def _needs_full_scan(self, where: Locations) -> bool:
-        """Whether a change at one of these locations can affect every skill."""
+        """Return whether a change at one of these locations can affect every skill."""
         named, root = os.path.abspath(self.root), os.path.realpath(self.root)  # noqa: PTH100
         above_root = any(
             f"{named}/".startswith(f"{each}/") or f"{root}/".startswith(f"{each}/") for each in where
@@ -213,7 +224,7 @@ class FolderSource(Source):
         check_readable(os.fspath(self.root))
         try:
             ignored = IgnoreRules.at(self.root)
-        except SourceBusyError:  # not a fault of the file, so it must not hide all skills
+        except SourceBusyError:  # the ignore file is not the cause, so this must not hide all skills
             raise
         except SourceError as error:
             self._tree = Tree(self._facts)
@@ -246,7 +257,7 @@ class FolderSource(Source):
 
 
 def _failed_scan(error: SourceError) -> Scan:
-    """Return a scan without skills, because it is unknown which of them should stay hidden."""
+    """Return a scan without skills, because it is unknown which skills should stay hidden."""
     return Scan(
         problems=(
             Problem(

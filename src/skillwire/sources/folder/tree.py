@@ -1,4 +1,4 @@
-"""The folders and skills found below a root, kept so that a rescan reads only what changed."""
+"""The folders and skills found below a root, stored so that a rescan reads only changes."""
 
 import os
 from bisect import bisect_left
@@ -21,7 +21,7 @@ _AFTER_SEP = chr(ord(os.sep) + 1)
 """Sorts directly after every string that begins with the separator."""
 
 FindCached: TypeAlias = Callable[[str], CachedSkill | None]
-"""Returns the cached plain skill in the folder at a path, if there is one."""
+"""A function that returns the cached plain skill in the folder at a path, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,17 @@ class GroupFolder:
 
     folder: Folder
     inner: tuple[str, ...]
-    """The paths of the folders in it that were entered."""
+    """The paths of the subfolders that were entered."""
     problems: tuple[Problem, ...]
     folders: frozenset[str]
-    """Its location, links resolved, and further folders that affect its listing. Empty if unreadable."""
+    """The folder's location with links resolved, and further folders that affect its listing.
+
+    Empty if it is unreadable.
+    """
     entered_all: bool
-    """Whether every folder in it was entered, and nothing in it is a link."""
+    """Whether every subfolder was entered, and the folder contains no link."""
     entry_count: int
-    """Number of files and folders directly in it."""
+    """Number of files and folders directly in the folder."""
 
 
 class Tree:
@@ -52,7 +55,7 @@ class Tree:
         self.plain: dict[str, CachedSkill] = {}
         """The skill folders that were read in one pass, with their stamps, by path."""
         self._at: dict[str, str | set[str]] = {}
-        """Paths by the location of each folder that is not in a plain skill. A set if there are several."""
+        """The path, or set of paths, of each folder outside plain skills, by location."""
 
     @property
     def entry_count(self) -> int:
@@ -75,8 +78,8 @@ class Tree:
     ) -> None:
         """Walk `start` and everything below it.
 
-        A skill that was good in the tree `before` and is broken now keeps its last good version. A plain
-        skill that `find_cached` returns is not read again if it is unchanged.
+        If a skill was good in the tree `before` and is broken now, its last good version stays. A plain skill
+        that `find_cached` returns is not read again if it is unchanged.
         """
         skill_folders = {} if before is None else before.skill_folders
         if find_cached is None:
@@ -104,7 +107,7 @@ class Tree:
     def _visit(
         self, folder_walk: FolderWalk, folder: Folder, last: SkillFolder | None, known: CachedSkill | None
     ) -> list[Folder]:
-        """List or read a folder and add it to the tree. Return the folders in it that are to be visited."""
+        """List or read a folder, and add it to the tree. Return the subfolders to visit."""
         count_before = folder_walk.entry_count
         found = self._list_or_read(folder_walk, folder, known)
         if isinstance(found, FolderListing) and found.marker is None:
@@ -126,7 +129,7 @@ class Tree:
         for location in where:
             self._facts.forget(location)
         before = dict(self.skill_folders)
-        # Outer folders first: folders that they drop need no rescan.
+        # Outer folders first, because folders that they drop need no rescan.
         for path in sorted(self._find_affected(where)):
             if (group_folder := self.group_folders.get(path)) is not None:
                 self._revisit(folder_walk, group_folder)
@@ -137,7 +140,7 @@ class Tree:
         )
 
     def is_stale(self, where: Locations) -> bool:
-        """Whether a folder above one of these locations was replaced by another."""
+        """Return whether a folder above one of these locations was replaced with another folder."""
         above = {folder for path in self._find_affected(where) for folder in ("", *parent_paths(path))}
         return any(self._is_replaced(path) for path in above)
 
@@ -153,7 +156,8 @@ class Tree:
         """Return the paths of all folders in the tree that a change at these locations can affect."""
         folders = {os.path.dirname(location) for location in where}  # noqa: PTH120
         if moved := [each for each in where if each in self._at or self._path_below_root(each) in self.plain]:
-            # If a folder is gone, so are those below it, and links may lead there from elsewhere.
+            # If a folder no longer exists, the folders below it do not exist either, and links from elsewhere
+            # may lead there.
             plain = any(each in self._at for each in moved)  # a plain skill contains no other skill
             known = sorted((*self._at, *(each.draft.location for each in self.plain.values() if plain)))
             for location in moved:
@@ -165,7 +169,7 @@ class Tree:
         return {path for folder in folders for path in self._paths_at(folder)}
 
     def _revisit(self, folder_walk: FolderWalk, group_folder: GroupFolder) -> None:
-        """List a group folder again. Walk the folders that are new in it, and drop those that are gone."""
+        """List a group folder again. Walk its new subfolders, and drop subfolders that no longer exist."""
         folder = group_folder.folder
         folder_walk.entry_count -= group_folder.entry_count
         count_before = folder_walk.entry_count
@@ -185,9 +189,9 @@ class Tree:
                 self.walk(folder_walk, each)
 
     def _reread(self, folder_walk: FolderWalk, skill_folder: SkillFolder, where: Locations) -> None:
-        """Read a skill folder again. If it is no longer a skill, walk the folders in it."""
+        """Read a skill folder again. If it is no longer a skill, walk its subfolders."""
         known = self.plain.get(skill_folder.folder.path)
-        if skill_folder.folder.target in where:  # the folder itself changed: read all of it
+        if skill_folder.folder.target in where:  # the folder itself changed, so read all of it
             known = None
             for location in skill_folder.locations:
                 self._facts.forget(location)
@@ -245,12 +249,15 @@ class Tree:
         return None if part is None else part.folder
 
     def _is_unreadable(self, path: str) -> bool:
-        """Whether a folder could not be listed. Its permissions may have changed since."""
+        """Return whether a folder could not be listed. Its permissions may have changed since then."""
         group_folder = self.group_folders.get(path)
         return group_folder is not None and not group_folder.folders
 
     def _drop(self, path: str) -> int:
-        """Remove the folder at `path` and those below from the tree. Return how many entries they had."""
+        """Remove the folder at `path` and all folders below it from the tree.
+
+        Return the number of their entries.
+        """
         part = self._forget(path)
         if isinstance(part, SkillFolder):
             for location in part.locations:
@@ -268,16 +275,17 @@ class Tree:
         return part
 
     def _paths_at(self, folder: str) -> Iterator[str]:
-        """Yield the paths of tree folders that the folder at this location belongs to."""
+        """Yield the paths of the folders in the tree to which the folder at this location belongs."""
         known = self._at.get(folder, ())
         yield from (known,) if isinstance(known, str) else known
-        # The folders of a plain skill are not in the index: without links, path and location correspond.
+        # The folders of a plain skill are not in the index, because without links, path and location
+        # correspond.
         path = self._path_below_root(folder)
         if path is not None:
             yield from (each for each in (path, *parent_paths(path), "") if each in self.plain)
 
     def _path_below_root(self, location: str) -> str | None:
-        """Return the path of a location below the root, ignoring links, or None if it is not below it."""
+        """Return the path of a location relative to the root, ignoring links, or None if it is outside."""
         root = self._folder("")
         if root is None or not f"{location}{os.sep}".startswith(join_location(root.location, "")):
             return None

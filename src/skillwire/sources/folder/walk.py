@@ -1,4 +1,4 @@
-"""List folders on disk safely: no link leads out of the root, no special file is opened, limits apply."""
+"""List folders on disk safely: never open special files, and follow links out of the root only on request."""
 
 import errno
 import os
@@ -46,7 +46,7 @@ Found = TypeVar("Found")
 
 
 def devices_with_reliable_mtimes() -> frozenset[int]:
-    """Return the devices whose file systems update folder times reliably. Empty without `/proc`."""
+    """Return the devices whose file systems update folder times reliably. Empty if there is no `/proc`."""
     try:
         return frozenset(_reliable_devices(_MOUNTS.read_text(errors="replace")))
     except (OSError, ValueError, IndexError):
@@ -54,7 +54,7 @@ def devices_with_reliable_mtimes() -> frozenset[int]:
 
 
 def _reliable_devices(mounts: str) -> Iterator[int]:
-    """Yield the devices in lines as of proc(5): `36 35 98:0 /mnt1 /mnt2 rw shared:1 - ext3 /dev/root rw`."""
+    """Yield the reliable devices in lines of `/proc/self/mountinfo`, whose format is described in proc(5)."""
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         major, _, minor = before.split(" ")[2].partition(":")
@@ -72,11 +72,11 @@ class OpenFolder(NamedTuple):
     descriptor: int
     status: os.stat_result
     entries: list[os.DirEntry[str]]
-    """Everything in it, sorted by name."""
+    """All entries of the folder, sorted by name."""
 
 
 class FolderWalk:
-    """One walk of a root: its rules, and how many entries it has counted against the limit."""
+    """One walk of a root: the rules that apply, and the number of entries counted towards the limit."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class FolderWalk:
         self._follow_links = follow_links
         self._progress = progress
         self.entry_count = entry_count
-        """Files and folders found so far, including those known from earlier scans."""
+        """Number of files and folders found so far, including entries known from earlier scans."""
         self._reliable_devices: frozenset[int] | None = None
         self._parent: Folder | None = None
         self._trail: frozenset[tuple[int, int]] = frozenset()
@@ -102,11 +102,11 @@ class FolderWalk:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the limit on files and folders was exceeded. Nothing more is listed then."""
+        """Whether the limit on files and folders was exceeded. If so, nothing more is listed."""
         return self.entry_count > self.limits.entries
 
     def has_reliable_mtime(self, folder: Folder) -> bool:
-        """Whether unchanged times of a folder prove that its entries are unchanged."""
+        """Return whether unchanged times of a folder prove that its entries are unchanged."""
         if self._reliable_devices is None:
             self._reliable_devices = devices_with_reliable_mtimes()
         return folder.identity[0] in self._reliable_devices
@@ -146,7 +146,7 @@ class FolderWalk:
             finally:
                 if descriptor >= 0:
                     os.close(descriptor)
-        except FileNotFoundError:  # removed during the walk, so there is nothing in it
+        except FileNotFoundError:  # the folder was removed during the walk, so it is empty
             return FolderListing()
         except OSError as error:
             raise_if_exhausted(error)
@@ -156,14 +156,17 @@ class FolderWalk:
             return listed
 
     def list_entries(self, entries: Iterator[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-        """Return the entries of a folder, sorted by name: at most one more than the limit allows."""
+        """Return the entries of a folder, sorted by name.
+
+        At most one entry more than the limit is returned.
+        """
         found = list(islice(entries, self.limits.entries - self.entry_count + 1))
         found.sort(key=_by_name)
         self.count(len(found))
         return found
 
     def count(self, number: int) -> None:
-        """Add to the entry count, and report progress now and then."""
+        """Add to the entry count, and report progress from time to time."""
         before = self.entry_count
         self.entry_count += number
         if self.entry_count // _PROGRESS_STEP > before // _PROGRESS_STEP:
@@ -177,7 +180,7 @@ class FolderWalk:
     def _classify_entries(self, open_folder: OpenFolder, *, inside_skill: bool) -> FolderListing:
         folder, found, listed = open_folder.folder, open_folder.entries, FolderListing()
         if self.exhausted:
-            listed.stop(exhausted(folder.path, self.limits))
+            listed.record_limit(exhausted(folder.path, self.limits))
             found.pop()
         listed.marker = self._marker(folder, {entry.name for entry in found})
         files = inside_skill or listed.marker is not None
@@ -200,7 +203,7 @@ class FolderWalk:
     ) -> None:
         """Add one entry to the files, folders or problems of `listed`, or ignore it."""
         if not files and not entry.is_symlink() and not entry.is_dir(follow_symlinks=False):
-            return  # decided without a system call: most files of a large repository end here
+            return  # decided without a system call, which applies to most files in a large repository
         name = entry.name
         resolved = self._resolve_entry(entry, folder)
         if isinstance(resolved, Problem):
@@ -227,13 +230,13 @@ class FolderWalk:
             listed.files.append(File(name, path, location, folder.name, stamp, executable))
             if resolved.target is not None:
                 listed.extra_folders.append(os.path.dirname(resolved.target))  # noqa: PTH120 - a hot loop
-        else:  # never opened: opening a pipe would wait for a writer
+        else:  # never opened, because opening a pipe would wait for a writer
             listed.problems.append(special_file_problem(folder.path_of(name)))
 
     def _resolve_entry(self, entry: os.DirEntry[str], folder: Folder) -> ResolvedEntry | Problem:
-        """Return what the entry is or links to, or the problem for which it is left out.
+        """Return the file or folder of an entry, following links, or the problem for which it is left out.
 
-        Checks the entry anew: it may have become a link since the folder was listed.
+        Checks the entry again, because it may have become a link since the folder was listed.
         """
         try:
             status = entry.stat(follow_symlinks=False)
@@ -250,7 +253,7 @@ class FolderWalk:
             return unreadable_problem(path, Rule.FILE_UNREADABLE, error)
 
     def _follow(self, path: str, location: str) -> ResolvedEntry | Problem:
-        """Follow a link once, so that the file that is checked and the file that is served are the same."""
+        """Resolve a link once, so that the checked file and the served file are the same."""
         target = os.path.realpath(location, strict=True)
         status = os.lstat(target)
         is_folder = stat.S_ISDIR(status.st_mode)
@@ -264,7 +267,7 @@ class FolderWalk:
         return outside_link_problem(path)
 
     def _find_blocking_folder(self, location: str) -> Iterator[str]:
-        """Yield the folder below the root in which a change can make a refused link valid."""
+        """Yield the folder inside the root in which a change can make a refused link valid."""
         folder = os.path.dirname(os.path.realpath(location))  # noqa: PTH120 - plain string operations
         while self._is_inside_root(folder):
             if os.path.isdir(folder):  # noqa: PTH112
@@ -314,7 +317,7 @@ class FolderWalk:
             listed.problems.append(link_loop_problem(folder.path, message))
         elif folder.depth > self.limits.depth:
             listed.entered_all = False
-            listed.stop(too_deep_problem(folder.path, self.limits))
+            listed.record_limit(too_deep_problem(folder.path, self.limits))
         else:
             listed.folders.append(folder)
 
@@ -335,7 +338,7 @@ def _unreadable_error(error: OSError) -> SourceError:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a folder or a link to one. A broken link is not."""
+    """Return whether an entry is a folder or a link to a folder. A broken link is neither."""
     try:
         return entry.is_dir()
     except OSError as error:
@@ -344,9 +347,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _open_folder(folder: Folder) -> tuple[int, os.stat_result]:
-    """Return a descriptor of the folder that was checked before, and its status.
+    """Open a folder that was checked before. Return its file descriptor and status.
 
-    Raises `FileNotFoundError` if its path leads to another folder now. The descriptor is -1 if the system
+    Raises `FileNotFoundError` if the path now leads to a different folder. The descriptor is -1 if the system
     cannot list a folder by descriptor.
     """
     if _BY_PATH:

@@ -1,4 +1,4 @@
-"""Watch folders for changes: by notifications of the system, or by polling if it has none to give."""
+"""Watch folders for changes, by system notifications if possible, else by polling."""
 
 import logging
 import threading
@@ -27,31 +27,34 @@ _POLLING = Problem(
 )
 _DEBOUNCE_MS = 50
 _STEP_MS = 20
-"""Milliseconds to wait for further changes. An edit is noticed after one or two steps."""
+"""Milliseconds between two checks for further changes. An edit is noticed after one or two checks."""
 _ARMED_MS = 50
 _MAX_LOCATIONS = 2000
-"""With more changes at once the system may have lost some, so everything is rescanned once it is quiet."""
+"""Maximum number of changes at once.
+
+If there are more, the system may have lost some, so everything is rescanned later.
+"""
 _QUIET_SECONDS = 1.0
 _POLL_SECONDS = 2.0
 _POLL_SHARE = 10
-"""While polling, the pause is at least this many times as long as a scan."""
+"""The minimum pause while polling, as a multiple of the time that a scan takes."""
 _POLLS_BEFORE_RETRY = 30
 _NOT_FOUND_MESSAGES = ("No path was found", "os error 2)", "os error 20)")
-"""Messages of watchfiles for a folder that does not exist or is not a folder."""
+"""Messages from watchfiles about a folder that does not exist or is not a folder."""
 _MAX_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """Where something may have changed."""
+    """The locations where something may have changed."""
 
     where: Locations
     problem: Problem | None = None
-    """Set while the system cannot watch the folders and they are polled."""
+    """The error that prevents watching, set while the folders are polled."""
 
 
 class _CannotWatchError(Exception):
-    """The system cannot watch these folders, or no longer does."""
+    """The system cannot watch these folders, or has stopped watching them."""
 
     def __init__(self, error: BaseException) -> None:
         message = str(error)
@@ -65,7 +68,7 @@ class _CannotWatchError(Exception):
 async def watch(
     plan: Callable[[], WatchPlan], location_filter: WatchFilter | None = None
 ) -> AsyncGenerator[WatchEvent]:
-    """Yield where something changed in the folders of `plan`, which is called again after each yield.
+    """Yield the locations that changed in the folders of `plan`, which is called again after each yield.
 
     The first event covers everything, for changes before the watcher started. With `location_filter`, `plan`
     is also called whenever the filter changes, and the first event covers only newly watched folders.
@@ -79,7 +82,7 @@ async def watch(
                     tries = 0
         except _CannotWatchError as error:
             tries += 1
-            if error.gone and tries < _MAX_TRIES:  # a folder was removed meanwhile: scan and plan again
+            if error.gone and tries < _MAX_TRIES:  # a folder was removed in the meantime; scan and plan again
                 await anyio.sleep(_POLL_SECONDS / 100)
                 yield WatchEvent(EVERYWHERE)
                 continue
@@ -104,7 +107,7 @@ async def _watch_by_notification(
             current = await anyio.to_thread.run_sync(plan)
             if current != watched:
                 threads = _WatchThreads(current, inbox)
-                # The old threads watch until the new ones do, so no change is missed.
+                # The old threads watch until the new threads have started, so that no change is missed.
                 await threads.armed()
                 if old is not None:
                     old.stop()
@@ -125,7 +128,7 @@ async def _watch_by_notification(
             locations = await anyio.to_thread.run_sync(current.filter_relevant, changed)
             may_have_lost = may_have_lost or len(locations) > _MAX_LOCATIONS
             if locations & current.folders:
-                # A watch follows the folder, not its path, so these need new watches.
+                # A watch follows the folder and not its path, so replaced folders need new watches.
                 watched = watched.without(locations)
             if locations:
                 yield WatchEvent(locations)
@@ -159,7 +162,10 @@ class _Inbox:
         self._wake()
 
     async def take(self) -> set[str]:
-        """Wait, and return all locations since the last call. Raises the error of a thread that failed."""
+        """Wait for changes. Return all locations since the last call.
+
+        Raises the error of a thread that failed.
+        """
         await self._filled.wait()
         self._filled = anyio.Event()
         if self._error is not None:
@@ -169,7 +175,7 @@ class _Inbox:
         return taken
 
     def _wake(self) -> None:
-        with suppress(RuntimeError):  # the event loop is gone
+        with suppress(RuntimeError):  # the event loop has ended
             anyio.from_thread.run_sync(self.wake, token=self._token)
 
 
@@ -187,7 +193,7 @@ class _WatchThreads:
         ]
 
     async def armed(self) -> None:
-        """Wait until every folder is watched. Raises `_CannotWatchError` if one cannot be."""
+        """Wait until every folder is watched. Raises `_CannotWatchError` if a folder cannot be watched."""
         try:
             for armed in self._armed:
                 await armed.wait()
@@ -262,5 +268,5 @@ class _ReadySignal:
     def _send(self) -> None:
         if not self._sent:
             self._sent = True
-            with suppress(RuntimeError):  # the event loop is gone
+            with suppress(RuntimeError):  # the event loop has ended
                 anyio.from_thread.run_sync(self._known.set, token=self._token)

@@ -1,4 +1,4 @@
-"""Decide which folders to watch: all that can affect the skills, and no others."""
+"""Decide which folders to watch: only the folders that can affect the skills."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator
@@ -11,20 +11,21 @@ from skillwire.sources.folder.tree import GroupFolder, Tree
 
 @dataclass(frozen=True, slots=True)
 class WatchPlan:
-    """The folders to watch, by how they are watched.
+    """The folders to watch, grouped by the way in which they are watched.
 
     A recursive watch also follows links and enters folders that are not served, such as `node_modules`. So it
-    is used only where the scan entered every folder. Elsewhere each folder is watched on its own.
+    is used only below folders where the scan entered every folder. All other folders are watched
+    individually.
     """
 
     ancestors: frozenset[str] = frozenset()
-    """Every folder and link on the path to a watched folder: it may appear, vanish or lead elsewhere."""
+    """Every folder and link on the path to a watched folder. It may appear, disappear or lead elsewhere."""
     ancestor_parents: frozenset[str] = frozenset()
     """The folders that contain the ancestors. Other changes in them are irrelevant."""
     deep: frozenset[str] = frozenset()
-    """Folders watched recursively."""
+    """Folders that are watched recursively."""
     flat: frozenset[str] = frozenset()
-    """Folders watched without those below them."""
+    """Folders that are watched without their subfolders."""
     identities: frozenset[tuple[str, int, int]] = frozenset()
     """Location, device and inode of each folder, because a watch follows the folder and not its path."""
 
@@ -53,8 +54,8 @@ class WatchPlan:
 
     @classmethod
     def for_skill_folders(cls, skill_folders: Iterable[SkillFolder], locations: Locations) -> "WatchPlan":
-        """Return the plan for the skill folders that contain one of `locations`, and for no others."""
-        # By folder and not by skill: a skill that is broken now may be fixed.
+        """Return the plan for only those skill folders that contain one of `locations`."""
+        # Select folders and not skills, because a skill that is broken now may be fixed.
         chosen = [
             each
             for each in skill_folders
@@ -75,7 +76,7 @@ class WatchPlan:
 
     @property
     def shallow_folders(self) -> frozenset[str]:
-        """Every folder that is watched without those below it."""
+        """Every folder that is watched without its subfolders."""
         return self.flat | self.ancestor_parents
 
     @property
@@ -88,7 +89,7 @@ class WatchPlan:
         return frozenset(filter(self.is_relevant, locations))
 
     def is_relevant(self, location: str) -> bool:
-        """Whether a change at `location` can affect the skills."""
+        """Return whether a change at `location` can affect the skills."""
         folder = os.path.dirname(location)  # noqa: PTH120
         if folder not in self.ancestor_parents or folder in self.flat or location in self.flat:
             return True
@@ -96,7 +97,7 @@ class WatchPlan:
         return location in self.ancestors or any(_inside(location, deep) for deep in self.deep)
 
     def new_since(self, before: "WatchPlan") -> frozenset[str]:
-        """Return the folders that this plan watches and `before` did not, or that were replaced since."""
+        """Return the folders that `before` did not watch, and the folders that were replaced since then."""
         served = self.deep | self.flat
         new = served - before.deep - before.flat
         new |= {path for path, *_ in self.identities - before.identities if path in served}
@@ -117,7 +118,7 @@ class WatchPlan:
 def _find_fully_listed(
     group_folders: dict[str, GroupFolder], skill_folders: dict[str, SkillFolder]
 ) -> set[str]:
-    """Return the paths below which every folder was entered, and nothing is a link."""
+    """Return the paths below which every folder was entered and there are no links."""
     fully_listed = {path for path, each in skill_folders.items() if each.entered_all}
     # Longest paths first, so that inner folders are decided before outer ones.
     for path in sorted(group_folders, key=len, reverse=True):

@@ -1,6 +1,6 @@
 """The address of a repository: `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
 
-A GitHub repository may also be written as its web address: `github.com/owner/repo`, with or without a scheme.
+A GitHub repository can also be given by its web address: `github.com/owner/repo`, with or without a scheme.
 """
 
 import re
@@ -15,7 +15,7 @@ from skillwire.errors import InvalidValueError
 GITHUB = "github:"
 GIT = "git+"
 TOKEN_PROTOCOLS = frozenset({"https", "http"})
-"""Protocols that can send a user and a token. With ssh, the operator's keys are used."""
+"""Protocols that can send a user and a token. For ssh, the operator's keys are used."""
 
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
 _FORM = (
@@ -28,30 +28,30 @@ _REF_RULE = "the name of a branch or a tag, or the full hash of a commit"
 
 _WEB_PAGE = re.compile(r"(?:https?://)?(?:www\.)?github\.com/", re.ASCII | re.IGNORECASE)
 _TREE = re.compile(r"([^/@]+/[^/@]+)/(?:tree|blob)/([^/@]+)((?:/[^@]*)?)")
-"""The rest of the web address of a folder or a file: repository, branch and path."""
+"""Matches the rest of the web address of a folder or file: repository, branch and path."""
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 _REPO = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _GITHUB_PARTS = re.compile(r"([^/@]*)/([^/@]*)([/@].*)?")
 _SCP_PARTS = re.compile(r"(\w[\w.-]*@\w[\w.-]*):(?!//|-)([^\s?\\]+)", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII | re.IGNORECASE)
-# A path segment may begin with `@`, as in `packages/@acme/skills`. A tag may contain one, as in `acme@1.0.0`.
+# A path segment may begin with `@`, as in `packages/@acme/skills`. A tag may contain `@`, as in `acme@1.0.0`.
 _BEFORE_REF = re.compile(r"(?<!/)@")
-# What `git check-ref-format` refuses, and a leading `-`, which git would take for an option.
+# Matches refs that `git check-ref-format` refuses, and a leading `-`, which git would treat as an option.
 _BAD_REF = re.compile(r"[-/.]|.*(?:[\s~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$))|.*[/.]$|@$")
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A folder of a repository at a ref. Its repr shows neither user nor token."""
+    """A folder of a repository at a ref. The `repr` shows neither user nor token."""
 
     url: str
     """The URL that git fetches, without secrets."""
     path: str
-    """The folder, relative and with `/`; empty for the whole repository."""
+    """The path of the folder in the repository, separated by `/`; empty for the whole repository."""
     ref: str
-    """A branch, a tag or a commit; empty for the default branch."""
+    """A branch, tag or commit; empty for the default branch."""
     place: str
-    """What the operator wrote, without secrets."""
+    """The address as the operator wrote it, without secrets."""
     user: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
 
@@ -77,7 +77,7 @@ class Repository:
 
     @property
     def label(self) -> str:
-        """A short name: the name of the folder, or of the repository if there is no folder."""
+        """A short name: the folder's name, or the repository's name if there is no folder."""
         last = self.path or unquote(self.url.rstrip("/")).replace(":", "/")
         name = last.rpartition("/")[2].removesuffix(".git")
         return "skills" if name_fault(name) else name
@@ -111,7 +111,10 @@ class Repository:
 
     @classmethod
     def _parse_scp(cls, address: str) -> Self | None:
-        """Parse the short form of an ssh address, `git@host:owner/repo.git`. Return None if it is none."""
+        """Parse the short form of an ssh address, `git@host:owner/repo.git`.
+
+        Return None for any other address.
+        """
         parts = _SCP_PARTS.fullmatch(address)
         if parts is None:
             return None
@@ -120,7 +123,7 @@ class Repository:
 
     @classmethod
     def _parse_split_url(cls, address: str) -> Self | None:
-        """Parse a URL. Return None if it is not one that may be passed to git."""
+        """Parse a URL. Return None if it must not be passed to git."""
         split = _split(address)
         if split is None or split.scheme not in _PROTOCOLS:
             return None
@@ -138,7 +141,10 @@ class Repository:
 
 
 def _parse_web_page(address: str) -> str:
-    """Return `owner/repo[/path][@ref]` for the part after the host, also for the page of a folder or file."""
+    """Return `owner/repo[/path][@ref]` for the part of a page's URL after the host.
+
+    Also accepts pages of folders and files.
+    """
     found = _TREE.fullmatch(address.removesuffix("/"))
     if found is None:
         return address.removesuffix("/")
@@ -150,7 +156,7 @@ def _split(address: str) -> SplitResult | None:
     try:
         split = urlsplit(address)
         host, _ = split.hostname, split.port  # reading the port validates it
-    except ValueError:  # its message would repeat the address, including secrets
+    except ValueError:  # the original message would repeat the address, including secrets
         return None
     if "?" in address or "\\" in address or any(character.isspace() for character in address):
         return None
@@ -160,7 +166,7 @@ def _split(address: str) -> SplitResult | None:
 
 
 def _split_ref(text: str) -> tuple[str, str | None]:
-    """Return the part before the `@` of a ref, and the ref, or None if there is no `@`."""
+    """Split a text at the `@` before a ref. Return the first part, and the ref or None."""
     before, *ref = _BEFORE_REF.split(text, maxsplit=1)
     return before, ref[0] if ref else None
 
@@ -181,7 +187,7 @@ def _ref(text: str | None) -> str:
 
 
 def _redact(text: str) -> str:
-    """Return an invalid address without the parts that may be secret."""
+    """Remove all parts that may be secret from an invalid address."""
     head, at, tail = text.rpartition("@")
     begin = re.match(r"(?:git\+)?(?:[A-Za-z]+:/*)?", head)
     shown = f"{begin.group() if begin else ''}…@{tail}" if at else text

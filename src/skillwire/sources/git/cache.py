@@ -1,4 +1,4 @@
-"""The cache of one repository: a clone, the folders checked out of it, and which commit was served last."""
+"""The cache of one repository: a clone, the checked out folders, and a record of the commits served last."""
 
 import hashlib
 import json
@@ -14,25 +14,25 @@ from skillwire.core.atomic_write import remove_abandoned, remove_folder, replace
 from skillwire.core.file_lock import FileLock, is_in_use
 
 _PRIVATE_DIR_MODE = 0o700
-"""The repository may be private, so other users must not read the cache."""
+"""Mode of the cache folder. The repository may be private, so other users must not read the cache."""
 _RECORD = "last-"
 _COMMIT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LastServed:
-    """The commits of one folder and ref that were served last."""
+    """The commits that were served last for one folder and ref."""
 
     ref: str
     path: str
     commit: str
     previous: str = ""
     submodules: tuple[str, ...] = ()
-    """Folders that are empty in the checkout, because they are separate repositories."""
+    """Paths of submodules. These folders are empty in the checkout."""
 
     @classmethod
     def from_json(cls, content: bytes) -> Self | None:
-        """Parse what `to_json` wrote. Return None if it is invalid."""
+        """Parse the JSON from `to_json`. Return None if it is invalid."""
         try:
             value: dict[str, str | list[str]] = json.loads(content)
         except (ValueError, RecursionError):
@@ -70,9 +70,9 @@ class GitCache:
 
     @asynccontextmanager
     async def locked(self) -> AsyncGenerator[tuple[int, ...]]:
-        """Hold the lock against other writers, in this process and in others; yield its descriptors.
+        """Hold the lock against writers in this and other processes. Yields the lock's file descriptors.
 
-        A child process that inherits the descriptors holds the lock until it ends, even if this process is
+        A child process that inherits the descriptors keeps the lock until it ends, even if this process is
         killed.
         """
         with FileLock(self.folder / "lock", create=True) as lock:
@@ -97,7 +97,7 @@ class GitCache:
         replace_file(self._record_file(record.ref, record.path), record.to_json(), private=True)
 
     def stage(self) -> Path:
-        """Return a new temporary folder. If it is left behind, `sweep` removes it."""
+        """Create a temporary folder. If it is left behind, `sweep` removes it."""
         return temporary_folder(self.folder)
 
     def sweep(self) -> None:
@@ -109,7 +109,7 @@ class GitCache:
             partial.unlink(missing_ok=True)
 
     def prune(self) -> None:
-        """Remove every checkout except those in use and the last two of each folder and ref."""
+        """Remove every checkout except checkouts in use and the last two checkouts of each folder and ref."""
         recorded = {
             self.checkout(commit, record.path)
             for record in self._records()
@@ -120,7 +120,7 @@ class GitCache:
                 remove_folder(folder)
 
     def clone_size(self) -> int:
-        """Return the size of all pack files in bytes, including those being downloaded."""
+        """Return the size of all pack files in bytes, including files that are being downloaded."""
         with suppress(FileNotFoundError), os.scandir(self.clone / "objects" / "pack") as found:
             return sum(_size(each) for each in found)
         return 0
@@ -137,7 +137,7 @@ class GitCache:
 def _size(entry: os.DirEntry[str]) -> int:
     try:
         return entry.stat().st_size
-    except FileNotFoundError:  # renamed to its final name meanwhile
+    except FileNotFoundError:  # renamed to its final name in the meantime
         return 0
 
 

@@ -1,4 +1,4 @@
-"""The local clone: one bare, shallow repository for all folders and refs that are served from it."""
+"""The local clone: one bare, shallow repository for all folders and refs that are served."""
 
 import hashlib
 import os
@@ -19,21 +19,22 @@ from skillwire.sources.git.command import Git, GitError, Output
 
 _REFS = "refs/skillwire"
 _LISTING_BYTES = 512
-"""Average length of a line that a listing may have before it is cut off."""
+"""Average length of a line in a listing, which determines where a listing is cut off."""
 ATTRIBUTES = "* -text -crlf -ident !eol !filter !working-tree-encoding\n"
-"""Attributes that override those of the repository, so that a checkout has the exact bytes of the commit."""
+"""Attributes that override the repository's attributes, so that a checkout has the exact bytes in the commit.
+"""
 _NO_ATTRIBUTES = ("--quiet", "--ignore-unmatch", "--", ":(top,glob,icase)**/.gitattributes")
 _TREE, _LINK, _SUBMODULE = b"040000", b"120000", b"160000"
 
 
 @dataclass(frozen=True, slots=True)
 class GitFolder:
-    """A folder of a commit."""
+    """A folder in a commit."""
 
     commit: str
     path: str
     tree: str
-    """The git object of its content."""
+    """The object id of the folder's tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ class FolderSize:
     bytes: int
     submodules: tuple[str, ...]
     more: bool
-    """Whether the listing was cut off, so that the folder is larger than this."""
+    """Whether the listing was cut off, so that the folder is larger than the measured size."""
 
 
 class GitClone:
-    """Git commands on the local clone. All but `make` raise `GitError` if it is damaged."""
+    """Git commands on the local clone. All methods except `make` raise `GitError` if the clone is damaged."""
 
     def __init__(self, cache: GitCache) -> None:
         self._cache = cache
@@ -60,7 +61,10 @@ class GitClone:
         return f"{_REFS}/{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
     async def make(self, digits: int) -> bool:
-        """Create an empty clone for commit hashes of so many digits. Return False if there already is one."""
+        """Create an empty clone for commit hashes with this number of digits.
+
+        Return False if there already is one.
+        """
         if (self._cache.clone / "HEAD").is_file():
             return False
         staged = self._cache.stage()
@@ -74,11 +78,11 @@ class GitClone:
         return True
 
     async def has(self, commit: str) -> bool:
-        """Whether a commit was fetched completely: only then does a ref point at it."""
+        """Return whether a commit was fetched completely. Only then does a ref point to it."""
         return bool((await self._run("for-each-ref", f"--points-at={commit}", _REFS)).text)
 
     async def keep(self, ref: str, commit: str) -> None:
-        """Point `ref` at a commit that was fetched."""
+        """Point `ref` to a commit that was fetched."""
         await self._run("update-ref", ref, commit)
 
     async def commit(self, ref: str) -> str | None:
@@ -96,7 +100,7 @@ class GitClone:
             await self._run("update-ref", "-d", ref)
 
     async def folder(self, commit: str, path: str) -> GitFolder:
-        """Return a folder of a commit. Raises `SourceError` if there is none at that path.
+        """Return a folder in a commit. Raises `SourceError` if there is no folder at that path.
 
         Links are not followed, because they could lead anywhere.
         """
@@ -119,7 +123,9 @@ class GitClone:
         listing = await self._run("ls-tree", *options, folder.tree, most=max_bytes)
         entries = size = 0
         submodules: list[str] = []
-        for line in _lines(listing.content):  # not split at once: there may be ten times as many as allowed
+        for line in _lines(
+            listing.content
+        ):  # not split at once, because there may be ten times as many lines as allowed
             head, _, name = line.partition(b"\t")
             mode, _, _, length = head.split()
             entries += 1
@@ -129,10 +135,10 @@ class GitClone:
         return FolderSize(entries, size, tuple(submodules), more=listing.cut)
 
     async def check_out(self, folder: GitFolder, target: Path, measure: FolderSize) -> None:
-        """Write the files of a folder below `target`, which is created only when it is complete.
+        """Write the files in a folder below `target`, which appears only when it is complete.
 
-        Settings and attributes of the repository are ignored: no filter runs, and every file has the bytes of
-        the commit. Raises `SourceError` if git still writes more than was measured.
+        The repository's settings and attributes are ignored: no filter runs, and every file has exactly the
+        bytes in the commit. Raises `SourceError` if git writes more than was measured.
         """
         staged = self._cache.stage()
         tree = staged / "tree"
@@ -193,7 +199,10 @@ class GitClone:
 
 
 def _lines(content: bytes) -> Iterator[bytes]:
-    """Yield the lines of a listing, which end in zero bytes. An incomplete last line is dropped."""
+    """Yield the lines of a listing, which are terminated by zero bytes.
+
+    An incomplete last line is dropped.
+    """
     start = 0
     while (end := content.find(b"\0", start)) >= 0:
         yield content[start:end]
@@ -201,7 +210,7 @@ def _lines(content: bytes) -> Iterator[bytes]:
 
 
 def _exceeds(root: str, entries: int, size: int) -> bool:
-    """Whether there are more than `entries` files and folders or `size` bytes below `root`."""
+    """Return whether there are more than `entries` files and folders or `size` bytes below `root`."""
     pending = [root]
     while pending:
         with suppress(FileNotFoundError), os.scandir(pending.pop()) as found:

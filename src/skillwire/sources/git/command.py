@@ -1,4 +1,4 @@
-"""Run `git` with safe settings: it never prompts, never prints a secret, and always ends."""
+"""Run `git` with safe settings: it never prompts, never prints secrets, and always ends."""
 
 import math
 import os
@@ -23,7 +23,10 @@ from skillwire.safe_text import MAX_SHOWN_CHARACTERS, escape_invisible
 from skillwire.sources.folder.files import raise_if_exhausted
 
 MAX_MEMORY = 512 * 1024 * 1024
-"""Bytes that git may allocate at once, for one object. Git does not store larger objects as deltas."""
+"""Maximum number of bytes that git may allocate at once for one object.
+
+Git does not store larger objects as deltas.
+"""
 
 _SETTINGS: Mapping[str, str] = {
     # run no hooks, helpers or filters
@@ -45,7 +48,7 @@ _SETTINGS: Mapping[str, str] = {
     "fetch.fsck.badTimezone": "ignore",
     "core.protectHFS": "true",
     "core.protectNTFS": "true",
-    # after a redirect git would send its extra headers, and so the token, to the new host
+    # after a redirect, git would send its extra headers, and therefore the token, to the new host
     "http.followRedirects": "false",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "30",
@@ -69,11 +72,14 @@ _ENVIRONMENT: Mapping[str, str] = {
 }
 _WITHOUT_USER_CONFIG: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _PASSED_VARIABLES = ("GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
-"""Prefixes of the `GIT_` variables that are passed on: those by which an operator configures the network."""
+"""Prefixes of the `GIT_` variables that are passed on, with which an operator configures the network."""
 _OVERRIDING_VARIABLE = "GIT_CONFIG_PARAMETERS"
-"""Contains settings that would override ours."""
+"""A variable that is not passed on, because it contains settings that would override Skillwire's."""
 _SHORTEST_SECRET_USER = 4
-"""A shorter user name is not a token, and removing it would make messages unreadable."""
+"""Minimum length of a user name that counts as secret.
+
+A shorter name is not a token, and removing it would make messages unreadable.
+"""
 
 if sys.platform == "linux":
     import resource
@@ -83,12 +89,12 @@ MIN_VERSION = (2, 32)
 LOCAL_SECONDS = 120.0
 """Timeout of git commands that do not use the network."""
 MAX_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
-"""Bytes of memory that one git process may use, on Linux."""
+"""Maximum memory of one git process in bytes, on Linux."""
 _MAX_OUTPUT = 1024 * 1024
 _MAX_STDERR = 64 * 1024
 _POLL_SECONDS = 0.1
 _POLL_SHARE = 5
-"""The pause after a check is at least this many times as long as the check."""
+"""The minimum pause after a check, as a multiple of the time that the check takes."""
 _PREFIX = re.compile(r"^(?:fatal|error|remote): *")
 _NOISE = re.compile(r"warning:|hint:|From |Please make sure you have|and the repository exists")
 _USER_INFO = re.compile(r"//[^/\s@]*@")
@@ -120,7 +126,7 @@ class Login:
 
 
 def local_environment() -> dict[str, str]:
-    """Return the environment for local commands. Settings of the user and the system are ignored."""
+    """Return the environment for local commands. User and system settings are ignored."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {
         **inherited,
@@ -132,7 +138,7 @@ def local_environment() -> dict[str, str]:
 
 
 def network_environment(login: Login | None) -> dict[str, str]:
-    """Return the environment for network commands. Proxies, keys and helpers of the operator are used."""
+    """Return the environment for network commands. The operator's proxies, keys and helpers are used."""
     inherited = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
     if "GIT_SSH_COMMAND" not in inherited and "GIT_SSH" not in inherited:
         inherited["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
@@ -157,7 +163,7 @@ def _is_passed_on(name: str) -> bool:
 
 
 def _to_config_variables(settings: Iterable[tuple[str, str]], first: int) -> dict[str, str]:
-    """Return settings as environment variables for git, numbered from `first` on."""
+    """Convert settings to environment variables for git, numbered from `first` on."""
     numbered = dict(enumerate(settings, start=first))
     keys = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered.items()}
     values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered.items()}
@@ -169,9 +175,9 @@ class GitError(SourceError):
 
     def __init__(self, reason: str, stderr_text: str) -> None:
         self.reason = reason
-        """The reason, safe to show."""
+        """The reason, which is safe to show."""
         self.stderr_text = stderr_text
-        """Everything it wrote to stderr, without secrets."""
+        """Everything that git wrote to stderr, without secrets."""
         super().__init__(f"git failed: {reason}")
 
 
@@ -194,7 +200,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Runs git commands in one environment. Never through a shell, and never with a secret in an argument."""
+    """Runs git commands in one environment, never through a shell and never with a secret in an argument."""
 
     environment: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -221,8 +227,8 @@ class Git:
     ) -> Output:
         """Run git in `folder`. Raises `GitError` if it fails, `GitTimeoutError` after `seconds`.
 
-        Git and every process that it started are killed when it writes more than `most` bytes, when
-        `is_over_limit` returns true, and when the caller is cancelled.
+        If git writes more than `most` bytes, `is_over_limit` returns true or the caller is cancelled, git and
+        every process that it started are killed.
         """
         process = await self._start(arguments, folder, {**self.environment, **(variables or {})}, inherit)
         _limit(process.pid, seconds)
@@ -268,7 +274,7 @@ class Git:
         return process
 
     def _redact(self, stderr_text: bytearray, folder: Path) -> str:
-        """Return the messages of git without secrets and without local paths."""
+        """Return git's messages without secrets and local paths."""
         text = stderr_text.decode(errors="replace").replace(str(folder), "…")
         for secret in self.secrets:
             text = text.replace(secret, "…")
@@ -336,16 +342,16 @@ class _Run:
 
 
 def _limit(process: int, seconds: float) -> None:
-    """Limit memory and CPU time of a process and everything it starts. Only on Linux.
+    """Limit the memory and CPU time of a process and its child processes. Works only on Linux.
 
-    A small pack can expand to any size. And if this program is killed, nothing else stops git, which an
-    attribute of a repository can keep busy forever. On other systems, only `GIT_ALLOC_LIMIT` limits each
+    Two reasons: a small pack can expand to any size, and a repository's attributes can keep git busy forever
+    if this program is killed and cannot stop it. On other systems, only `GIT_ALLOC_LIMIT` limits each
     allocation.
     """
     if sys.platform == "linux":
         cpu_seconds = math.ceil(seconds) * (os.cpu_count() or 1)  # of all threads together
         for kind, limit in ((resource.RLIMIT_DATA, MAX_PROCESS_MEMORY), (resource.RLIMIT_CPU, cpu_seconds)):
-            with suppress(OSError, ValueError):  # it has ended, or already has a lower limit
+            with suppress(OSError, ValueError):  # the process has ended, or already has a lower limit
                 resource.prlimit(process, kind, (limit, limit))
 
 

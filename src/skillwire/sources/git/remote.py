@@ -18,10 +18,10 @@ FETCH_SECONDS = 300.0
 """Timeout for a fetch."""
 
 _ANY_USER = "x-access-token"
-"""User name for a token. GitHub documents this one; other servers ignore the user."""
+"""User name to send with a token. GitHub documents this name; other servers ignore it."""
 _MAX_REDIRECTS = 3
 _INFO = "/info/refs?service=git-upload-pack"
-"""The first request of git, below the URL of the repository."""
+"""The path of git's first request, below the repository's URL."""
 _REDIRECTED = re.compile(r"returned error: 30[12378]")
 _LOCATION = re.compile(r"<= Recv header: location: *(\S+)", re.IGNORECASE)
 _SHOW_HEADERS = {"GIT_TRACE_CURL": "1", "GIT_TRACE_CURL_NO_DATA": "1", "GIT_TRACE_REDACT": "1"}
@@ -33,7 +33,7 @@ _NOT_THERE = re.compile(r"repository .* not found|does not appear to be a git re
 
 @dataclass(frozen=True, slots=True)
 class RemoteRef:
-    """A ref on the server, and the commit it points at now."""
+    """A ref on the server, and the commit to which it points now."""
 
     name: str
     commit: str
@@ -50,7 +50,9 @@ class GitRemote:
         self._with_token = repository.protocol in TOKEN_PROTOCOLS
 
     async def tip(self, ref: str, folder: Path) -> RemoteRef:
-        """Return the commit of `ref` now, or of the default branch if it is empty. A branch precedes a tag.
+        """Return the current commit of `ref`, or of the default branch if `ref` is empty.
+
+        A branch takes precedence over a tag with the same name.
 
         Raises `SourceError` if there is no such ref.
         """
@@ -76,10 +78,10 @@ class GitRemote:
         is_over_limit: Callable[[], bool],
         whole: bool = False,
     ) -> bool:
-        """Fetch `specs` into a bare repository. Return False if they exceed the limit.
+        """Fetch `specs` into a bare repository. Return False if the download exceeds the limit.
 
-        Only the newest commit of each is fetched, or the `whole` history. Raises `GitError` if the server
-        does not have it, or refuses to send it.
+        Only the newest commit of each ref is fetched or, with `whole`, the complete history. Raises
+        `GitError` if the server does not have a ref or refuses to send it.
         """
         depth = "2147483647" if whole else "1"  # git's value for infinite depth
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", f"--depth={depth}")
@@ -98,7 +100,7 @@ class GitRemote:
         return SourceError(f"{quoted(self._named)} has no branch, tag or commit {quoted(ref)}{_short(ref)}")
 
     def translate_error(self, error: GitError) -> SourceError:
-        """Return an error that explains why git failed."""
+        """Convert a git error to an error that explains the reason."""
         name = quoted(self._named)
         if _LOGIN_REQUIRED.search(error.stderr_text):
             if self._token or self._user:
@@ -111,7 +113,7 @@ class GitRemote:
         return SourceError(f"{name} cannot be fetched: {error.reason}")
 
     async def _list_refs(self, names: tuple[str, ...], folder: Path) -> dict[str, str]:
-        """Return the commits of the refs with these names that the server has."""
+        """Return the commits of the refs with these names that exist on the server."""
         self._url = self._named  # forget an earlier redirect
         listing = await self._ask("ls-remote", names=names, folder=folder)
         lines = (line.partition("\t") for line in listing.text.splitlines())
@@ -152,7 +154,7 @@ class GitRemote:
         except GitError as error:
             found = _LOCATION.findall(error.stderr_text)
         else:
-            return self._url  # it no longer redirects
+            return self._url  # the server no longer redirects
         moved = _parse_redirect(self._url, found[-1]) if found else None
         if moved is None:
             raise SourceError(f"{quoted(self._named)} redirects to something that is not a repository")
@@ -165,7 +167,7 @@ class GitRemote:
         )
 
     def _login(self) -> Login | None:
-        """Return the credentials, if any. Raises `SourceError` if they would be sent unencrypted."""
+        """Return the credentials, or None. Raises `SourceError` if they would be sent unencrypted."""
         if not self._with_token or not (self._user or self._token):
             return None
         split = urlsplit(self._url)
@@ -175,7 +177,7 @@ class GitRemote:
 
 
 def _parse_redirect(url: str, location: str) -> Repository | None:
-    """Return the repository that a redirect of git's first request leads to."""
+    """Return the repository to which a redirect of git's first request leads."""
     target = urljoin(url + _INFO, location)
     try:
         return Repository.parse(f"git+{target.removesuffix(_INFO)}") if target.endswith(_INFO) else None

@@ -1,4 +1,4 @@
-"""`GitSource`: the skills in a folder of a git repository, at a branch, a tag or a commit."""
+"""`GitSource`: the skills in a folder of a git repository, at a branch, tag or commit."""
 
 import os
 from contextlib import suppress
@@ -21,13 +21,13 @@ from skillwire.sources.git.command import Git, GitError
 from skillwire.sources.git.remote import FETCH_SECONDS, GitRemote, RemoteRef
 
 MAX_BYTES = 1024 * 1024 * 1024
-"""Limit for the bytes fetched from one repository, and for the bytes checked out."""
+"""Maximum number of bytes fetched from one repository, and of bytes checked out."""
 _ALL = "refs/skillwire-all"
-"""Refs of the whole history, while it is searched for a commit."""
+"""Prefix of the refs to the whole history, while the history is searched for a commit."""
 
 
 class GitSource(FetchedSource):
-    """The skills of a git repository, fetched again from time to time."""
+    """The skills in a git repository, which is fetched periodically."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class GitSource(FetchedSource):
     ) -> None:
         """Serve a repository, written as `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
 
-        It is cloned into `cache`, or into the platform's cache folder, and fetched again after `every`
-        seconds. With `live`, the last good snapshot is served at once, and the newest when it is fetched.
-        Raises `InvalidValueError`, and `PlatformError` on Windows.
+        The repository is cloned into `cache`, which defaults to the platform's cache folder, and fetched
+        again after `every` seconds. With `live`, the last good snapshot is served at once, and the newest
+        snapshot when it is fetched. Raises `InvalidValueError`, and `PlatformError` on Windows.
         """
         address = Repository.parse(repository)
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
@@ -53,7 +53,7 @@ class GitSource(FetchedSource):
 
 
 class GitFetcher(Fetcher):
-    """Fetches snapshots of one folder of a repository with the program `git`.
+    """Fetches snapshots of one folder in a repository, with the program `git`.
 
     Fetchers of one repository share a clone below `cache`, and may run at the same time. The token is sent
     only to the host of the repository, and is never written to disk.
@@ -158,11 +158,14 @@ class GitFetcher(Fetcher):
         previous = before.previous_commit(commit) if before else ""
         self._cache.write(LastServed(ref, path, commit, previous, measure.submodules))
         await anyio.to_thread.run_sync(self._cache.prune)
-        with suppress(SourceError):  # tidying may fail: the checkout is complete
+        with suppress(SourceError):  # tidying may fail, because the checkout is complete
             await clone.tidy()
 
     async def _fetch_commit(self, clone: GitClone, remote_ref: RemoteRef, lock: tuple[int, ...]) -> str:
-        """Fetch a commit into the clone and return it. A branch may have moved to a newer one meanwhile."""
+        """Fetch a commit into the clone.
+
+        Return the fetched commit, which may be newer if the branch has moved.
+        """
         ref = clone.ref(remote_ref.name)
         if await clone.has(remote_ref.commit):  # another fetcher of this repository has fetched it
             await clone.keep(ref, remote_ref.commit)
@@ -182,9 +185,9 @@ class GitFetcher(Fetcher):
     async def _search(self, clone: GitClone, commit: str, error: GitError, lock: tuple[int, ...]) -> None:
         """Fetch the whole history to find a commit that the server does not send by its hash.
 
-        Raises `SourceError` if it is not there.
+        Raises `SourceError` if the commit is not in the history.
         """
-        if "not our ref" in error.stderr_text:  # from servers that send any commit they have
+        if "not our ref" in error.stderr_text:  # for servers that send any commit that they have
             raise self._remote.missing_ref_error(commit) from error
         if "unadvertised object" not in error.stderr_text:
             raise error

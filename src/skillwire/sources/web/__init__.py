@@ -1,1 +1,1 @@
-"""Skills of a web site with `/.well-known/agent-skills/`."""
+"""Skills from websites that publish `/.well-known/agent-skills/`."""

@@ -1,6 +1,6 @@
-"""Web addresses in canonical form, so that two addresses of the same place compare equal.
+"""Web addresses in canonical form, so that two spellings of the same address compare equal.
 
-An address is `https`, or `http` on this machine. It never contains a user name or a password.
+An address uses `https`, or `http` with a loopback address. It never contains a user name or password.
 """
 
 import ipaddress
@@ -29,7 +29,7 @@ class WebAddress:
     origin: str
     """Scheme, host, and the port if it is not the default: `https://host.example`."""
     loopback: bool
-    """Whether it is on this machine."""
+    """Whether the host is a loopback address."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -82,7 +82,7 @@ class WebAddress:
 
 
 def _shown(text: str) -> str:
-    """Return an address for error messages, without parts that may be a password or a key."""
+    """Remove parts that may be a password or key from an address, for error messages."""
     return quoted(_USER.sub("//…@", text.partition("?")[0]))
 
 
@@ -112,7 +112,7 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def allowed_origin(text: str) -> str:
-    """Parse an origin that downloads may come from besides the site's own. Raises `UsageError`."""
+    """Parse an origin from which downloads are allowed besides the site's own origin. Raises `UsageError`."""
     try:
         address = WebAddress.parse(text)
     except SourceError as error:

@@ -1,4 +1,4 @@
-"""The cache of one web site: the skills fetched from it, and the state of the last fetch."""
+"""The cache of one website: the fetched skills, and the state of the last fetch."""
 
 import hashlib
 import os
@@ -20,9 +20,9 @@ from skillwire.sources.folder.files import make_executable
 from skillwire.sources.web.client import HttpValidators
 
 _PRIVATE_DIR_MODE = 0o700
-"""The skills may require a token, so other users must not read the cache."""
+"""Mode of the cache folder. The skills may require a token, so other users must not read the cache."""
 _ABANDONED_AFTER = 24 * 60 * 60
-"""Seconds until a temporary folder is considered a leftover of a killed process."""
+"""Seconds after which a temporary folder counts as a leftover from a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,14 @@ class FetchedSkill:
     """A skill that was fetched, checked and stored in the cache."""
 
     key: str
-    """The name of its folder in the cache. Skills of the same name and content have the same key."""
+    """The name of the skill's folder in the cache.
+
+    Skills with the same name and content have the same key.
+    """
     size: int
-    """Bytes of all its files."""
+    """Total size of the skill's files, in bytes."""
     validators: Mapping[str, HttpValidators] = field(default_factory=dict[str, HttpValidators])
-    """For a skill without a digest: the HTTP validators of its files, by path."""
+    """For a skill without a digest, the HTTP validators of its files, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +45,18 @@ class VisitState:
     """The outcome of the last fetch."""
 
     address: str = ""
-    """Where the index was requested."""
+    """The address at which the index was requested."""
     index: Digest | None = None
     validators: HttpValidators = field(default_factory=HttpValidators)
     skills: Mapping[str, FetchedSkill] = field(default_factory=dict[str, FetchedSkill])
     """The skills in the newest snapshot, by name."""
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Reasons for unusable downloads with the right digest, by key. They are not fetched again."""
+    """The reasons why downloads with the right digest are unusable, by key.
+
+    Such downloads are not fetched again.
+    """
     versions: tuple[str, ...] = ()
-    """The versions of the newest snapshot and of the one before it."""
+    """The versions of the newest and the previous snapshot."""
     problems: tuple[Problem, ...] = ()
 
     def render(self) -> bytes:
@@ -61,7 +67,10 @@ class VisitState:
 
     @classmethod
     def parse(cls, content: bytes) -> Self:
-        """Parse what `render` wrote. If it is damaged, return an empty state: everything is fetched again."""
+        """Parse the JSON from `render`.
+
+        If it is damaged, return an empty state, so that everything is fetched again.
+        """
         try:
             return cls._parse(orjson.loads(content))
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -99,7 +108,7 @@ def _problem(value: Any) -> Problem:
 
 
 class WebCache:
-    """The cache folder of one web site. Several processes may use it: whatever it contains is complete."""
+    """The cache folder of one website. Several processes may use it, because everything in it is complete."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -110,14 +119,14 @@ class WebCache:
         self._staging = folder / "staging"
 
     def state(self) -> VisitState:
-        """Return the state that was saved last; an empty one if there is none."""
+        """Return the state that was saved last, or an empty state if there is none."""
         try:
             return VisitState.parse(self._state.read_bytes())
         except OSError:
             return VisitState()
 
     def index(self, state: VisitState) -> bytes | None:
-        """Return the cached index, if its digest is the one in `state`."""
+        """Return the cached index if it has the digest in `state`, else None."""
         try:
             content = self._index.read_bytes()
         except OSError:
@@ -145,7 +154,7 @@ class WebCache:
             return None
 
     def put(self, key: str, files: Mapping[str, bytes], executable: Collection[str] = ()) -> None:
-        """Store a skill. Its paths must have been checked. Those in `executable` are made executable."""
+        """Store a skill. Its paths must already be checked. The files in `executable` are made executable."""
         with self._create_folder(self._skills / key) as staged:
             for path, content in files.items():
                 target = staged / path
@@ -153,7 +162,10 @@ class WebCache:
                 _write(target, content, executable=path in executable)
 
     def assemble(self, skills: Mapping[str, FetchedSkill]) -> str:
-        """Create the snapshot with these skills, each in a folder of its name. Return its version."""
+        """Create a snapshot with these skills, each in a folder with the skill's name.
+
+        Return the snapshot's version.
+        """
         content = "".join(f"{name} {skills[name].key}\n" for name in sorted(skills))
         version = Digest.of(content.encode()).text
         if not self._root(version).is_dir():
@@ -170,7 +182,7 @@ class WebCache:
         return None
 
     def save(self, state: VisitState, index: bytes) -> None:
-        """Store the outcome of a fetch, and delete what no snapshot needs any more."""
+        """Store the outcome of a fetch, and delete everything that no snapshot needs any more."""
         self._make_folder()
         remove_abandoned(self.folder)
         replace_file(self._index, index, private=True)
@@ -221,10 +233,11 @@ def _write(path: Path, content: bytes, *, executable: bool = False) -> None:
         file.flush()
         if executable:
             make_executable(file.fileno())
-        os.fsync(file.fileno())  # so that a renamed folder is complete even after a crash
+        os.fsync(file.fileno())  # makes sure that a renamed folder is complete even after a crash
 
 
 def _link_tree(source: Path, target: Path) -> None:
+    """Recreate the folder `source` at `target`, with hard links to its files."""
     target.mkdir()
     for folder, folders, files in os.walk(source):
         below = target / Path(folder).relative_to(source)
@@ -235,6 +248,7 @@ def _link_tree(source: Path, target: Path) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
+    """Create a hard link to a file, or copy the file if that is impossible."""
     try:
         target.hardlink_to(source)
     except OSError:  # the file system has no hard links, or the file has too many

@@ -1,4 +1,4 @@
-"""Fetch over HTTP: only from allowed origins, and within limits on size and time.
+"""Fetch over HTTP, only from allowed origins and within limits on size and time.
 
 SourceError
 └── HttpStatusError    the server answered with a status other than 200
@@ -22,7 +22,7 @@ from skillwire.sources.web.address import WebAddress
 
 MAX_REDIRECTS = 5
 TIMEOUT_SECONDS = 60.0
-"""Timeout of one request, including redirects."""
+"""Timeout of one request in seconds, including redirects."""
 
 _OK, _NOT_MODIFIED = 200, 304
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -65,15 +65,15 @@ class FetchResult:
     """A successful response."""
 
     address: WebAddress
-    """Where the response came from, after all redirects."""
+    """The address of the response, after all redirects."""
     content: bytes | None
-    """None if the content is not modified."""
+    """The content; None if it is not modified."""
     media_type: str
     validators: HttpValidators
 
 
 class WebClient:
-    """HTTP client that fetches only from allowed origins. Use it as an async context manager."""
+    """An HTTP client that fetches only from allowed origins. Use it as an async context manager."""
 
     def __init__(
         self,
@@ -83,7 +83,10 @@ class WebClient:
         token: str | None = None,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        """Allow the origin of `home` and `allowed_origins`. The token is sent only to that of `home`."""
+        """Allow the origin of `home` and `allowed_origins`.
+
+        The token is sent only to the origin of `home`.
+        """
         self._home = home
         self._allowed = frozenset({home.origin, *allowed_origins})
         self._token = token
@@ -106,7 +109,7 @@ class WebClient:
     ) -> FetchResult:
         """Fetch an address. The result has no content if the server confirms the validators in `known`.
 
-        Raises `SourceError`, also for more than `limit` bytes.
+        Raises `SourceError`, also if the response has more than `limit` bytes.
         """
         try:
             with anyio.fail_after(self._timeout):
@@ -118,6 +121,7 @@ class WebClient:
             raise SourceError(f"{address.shown} cannot be fetched: {reason}") from error
 
     async def _follow(self, address: WebAddress, limit: int, known: HttpValidators) -> FetchResult:
+        """Send a request and follow redirects to allowed origins."""
         if not self._allows(address):
             raise SourceError(f"{address.shown} is not at an allowed origin; {_remedy(address)}")
         current = address
@@ -134,7 +138,7 @@ class WebClient:
     async def _request(
         self, address: WebAddress, limit: int, known: HttpValidators
     ) -> FetchResult | WebAddress:
-        """Send one request. Return the result, or the address it redirects to."""
+        """Send one request. Return the result, or the address to which the server redirects."""
         client = self._client(address)
         async with client.stream("GET", address.url, headers=self._headers(address, known)) as response:
             status = response.status_code
@@ -157,7 +161,7 @@ class WebClient:
         return {**known.headers(), "Authorization": f"Bearer {self._token}"}
 
     def _client(self, address: WebAddress) -> httpx2.AsyncClient:
-        """Return the HTTP client for this address. For addresses on this machine, it uses no proxy."""
+        """Return the HTTP client for an address. For loopback addresses, the client uses no proxy."""
         if (client := self._clients.get(address.loopback)) is None:
             client = self._clients[address.loopback] = _open_client(self._timeout, address)
             self._stack.push_async_callback(client.aclose)
@@ -192,7 +196,7 @@ def _remedy(address: WebAddress) -> str:
 
 
 def _sendable_header(value: str) -> str:
-    """Return the value of a header if it can be sent back unchanged, else an empty string."""
+    """Return a header's value if it can be sent back unchanged, else an empty string."""
     return value if len(value) <= _MAX_VALIDATOR and value.isascii() and value.isprintable() else ""
 
 

@@ -1,4 +1,4 @@
-"""Download the skills of a web site, verify them against the index, and store them in the cache."""
+"""Download the skills on a website, verify them against the index, and store them in the cache."""
 
 from collections.abc import Collection, Mapping
 from urllib.parse import quote
@@ -20,18 +20,18 @@ from skillwire.sources.web.cache import FetchedSkill, VisitState, WebCache, skil
 from skillwire.sources.web.client import FetchResult, HttpValidators, WebClient
 
 MAX_TOTAL_BYTES = 1024 * 1024 * 1024
-"""Bytes of all skills of one web site together."""
-TOTAL_BYTES_MESSAGE = f"the skills of one web site may have at most {MAX_TOTAL_BYTES:,} bytes together"
+"""Maximum total size of all skills on one website, in bytes."""
+TOTAL_BYTES_MESSAGE = f"the skills of one website may have at most {MAX_TOTAL_BYTES:,} bytes together"
 
 _BOUNDS = ArchiveBounds()
 
 
 class UnusableError(SourceError):
-    """A download has the digest in the index but cannot be used. Fetching it again would not help."""
+    """A download has the right digest but cannot be used. Fetching it again would not help."""
 
 
 class SkillDownloader:
-    """Downloads the skills of one index into the cache. Used for one fetch."""
+    """Downloads the skills in an index into the cache. Used for a single fetch."""
 
     def __init__(
         self, web_client: WebClient, base: WebAddress, web_cache: WebCache, before: VisitState
@@ -66,7 +66,7 @@ class SkillDownloader:
         return await self._store(key, files, executable)
 
     async def _fetch_files(self, skill: FileListSkill) -> FetchedSkill:
-        """Fetch the files that changed. There are no digests, so every file is requested."""
+        """Fetch the files that changed. Every file is requested, because there are no digests."""
         before = self._before.skills.get(skill.name, FetchedSkill("", 0))
         files: dict[str, bytes] = {}
         validators: dict[str, HttpValidators] = {}
@@ -108,7 +108,7 @@ class SkillDownloader:
 
 
 def _unpack_download(artifact: Artifact, fetched: FetchResult) -> tuple[dict[str, bytes], Collection[str]]:
-    """Return the files of a download, and the paths of those that are executable. Raises `SourceError`.
+    """Return the files in a download, and the paths of executable files. Raises `SourceError`.
 
     The digest is checked before anything is unpacked.
     """
@@ -131,7 +131,7 @@ def _unpack_download(artifact: Artifact, fetched: FetchResult) -> tuple[dict[str
 
 
 def _check_skill(name: str, files: Mapping[str, bytes], where: str) -> None:
-    """Raise `UnusableError` unless the files are a skill of this name that can be served."""
+    """Raise `UnusableError` unless the files are a skill with this name that can be served."""
     if SKILL_FILE not in files:
         raise UnusableError(f"{where}it has no `{SKILL_FILE}` at its root")
     document = read_document(files[SKILL_FILE], f"{name}/{SKILL_FILE}", folder=None)

@@ -1,4 +1,4 @@
-"""`WebSource`: the skills of a web site with an index below `/.well-known/` and a download per skill."""
+"""`WebSource`: the skills on a website with an index below `/.well-known/` and a download for each skill."""
 
 import hashlib
 import os
@@ -32,22 +32,22 @@ from skillwire.sources.web.client import FetchResult, HttpStatusError, WebClient
 from skillwire.sources.web.download import MAX_TOTAL_BYTES, TOTAL_BYTES_MESSAGE, SkillDownloader
 
 MAX_CONCURRENT_DOWNLOADS = 8
-"""Downloads at the same time."""
+"""Maximum number of concurrent downloads."""
 TIMEOUT_SECONDS = 300.0
-"""Seconds for all downloads of one fetch. The next fetch continues with those that are missing."""
+"""Timeout in seconds for all downloads of one fetch. The next fetch continues with the missing downloads."""
 MAX_INDEX_BYTES = 16 * 1024 * 1024
-"""Size of an index."""
+"""Maximum size of an index, in bytes."""
 
 _NOT_THERE = frozenset({404, 410})
 _FOLDERS = "|".join(map(re.escape, (WELL_KNOWN_FOLDER, LEGACY_WELL_KNOWN_FOLDER)))
 _PATH = re.compile(rf"(?P<site>/.*)??/(?P<folder>{_FOLDERS})(?:/(?:{re.escape(INDEX_FILE)})?)?")
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LATE = "the downloads took too long, and it was not reached"
-_FETCHED_AGAIN = "ask the owner of the web site to fix it; it is fetched again from time to time"
+_FETCHED_AGAIN = "ask the owner of the website to fix it; it is fetched again from time to time"
 
 
 class WebSource(FetchedSource):
-    """The skills that a web site publishes at `/.well-known/agent-skills/`, fetched again periodically."""
+    """The skills that a website publishes at `/.well-known/agent-skills/`. They are fetched periodically."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class WebSource(FetchedSource):
         every: float = POLL_SECONDS,
         live: bool = False,
     ) -> None:
-        """Serve a web site. `url` is that of the site, of the folder below `/.well-known/`, or of the index.
+        """Serve a website. `url` is the URL of the site, the folder below `/.well-known/`, or the index.
 
-        Downloads come only from the site's own origin and from `allowed_origins`. The token is sent only to
-        the site's own origin. Snapshots are stored in `cache`, or in the platform's cache folder, and fetched
-        again after `every` seconds. With `live`, the last good snapshot is served at once, and the newest
-        when it is fetched. Raises `UsageError`, and `PlatformError` on Windows.
+        Downloads are allowed only from the site's own origin and from `allowed_origins`. The token is sent
+        only to the site's own origin. Snapshots are stored in `cache`, which defaults to the platform's cache
+        folder, and fetched again after `every` seconds. With `live`, the last good snapshot is served at
+        once, and the newest snapshot when it is fetched. Raises `UsageError`, and `PlatformError` on Windows.
         """
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
         fetcher = WebFetcher(url, folder, allowed_origins=allowed_origins, token=token)
@@ -75,12 +75,12 @@ class WebSource(FetchedSource):
 
 
 class WebFetcher(Fetcher):
-    """Fetches snapshots of the skills of one web site. Only allowed origins are contacted."""
+    """Fetches snapshots of the skills on one website. Only allowed origins are contacted."""
 
     def __init__(
         self, url: str, cache: Path, *, allowed_origins: Collection[str] = (), token: str | None = None
     ) -> None:
-        """Take the URL of the site, of the folder below `/.well-known/`, or of the index.
+        """Create a fetcher. `url` is the URL of the site, the folder below `/.well-known/`, or the index.
 
         The token is sent only to the origin of `url`. Raises `UsageError`.
         """
@@ -158,7 +158,7 @@ class WebFetcher(Fetcher):
     def _choose_skills(
         self, index: Index, outcomes: dict[str, FetchedSkill | str], before: VisitState
     ) -> tuple[dict[str, FetchedSkill], list[Problem]]:
-        """Return the skills of the next snapshot, with problems for those that are missing or outdated."""
+        """Return the skills for the next snapshot, and problems for missing or outdated skills."""
         chosen: dict[str, FetchedSkill] = {}
         problems = [*index.problems]
         left = MAX_TOTAL_BYTES
@@ -183,7 +183,10 @@ class WebFetcher(Fetcher):
 async def _fetch_all(
     downloader: SkillDownloader, skills: Iterable[PublishedSkill]
 ) -> dict[str, FetchedSkill | str]:
-    """Download all skills. Return each, or the reason why it failed, by name. Late ones are missing."""
+    """Download all skills. Return each skill or the reason why it failed, by name.
+
+    Skills that take too long are missing from the result.
+    """
     outcomes: dict[str, FetchedSkill | str] = {}
     waiting = iter(skills)
 
@@ -202,7 +205,7 @@ async def _fetch_all(
 
 
 def _index_addresses(url: str) -> tuple[WebAddress, ...]:
-    """Return the possible addresses of the index, the newer one first. Raises `UsageError`."""
+    """Return the possible addresses of the index, the newer address first. Raises `UsageError`."""
     hint = (
         f"write `https://host.example`, or `https://host.example/{WELL_KNOWN_FOLDER}/`; "
         "an MCP server is written `mcp+https://host.example/mcp`"

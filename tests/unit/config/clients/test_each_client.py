@@ -42,7 +42,7 @@ def test_a_projects_file(machine: Machine) -> None:
 def test_claude_desktop_on_every_platform(tmp_path: Path, platform: str, place: str) -> None:
     around = ClientEnvironment(tmp_path, tmp_path, {}, platform)
     client = next(each for each in CLIENTS if each.name == "claude-desktop")
-    assert [each.path for each in client.places(around)] == [tmp_path / place]
+    assert [each.path for each in client.files(around)] == [tmp_path / place]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the file is elsewhere there")
@@ -70,7 +70,7 @@ def test_claude_code_everywhere_and_in_one_project(machine: Machine) -> None:
     machine.own(".claude.json", document)
     known = machine.known()
     assert set(known.labels) == {"everywhere", "here", "both", "both.claude-code", "off"}
-    assert known.labels["both"].declared.spelled == "from-project"
+    assert known.labels["both"].declared.as_written == "from-project"
     assert known.labels["off"].state == "disabled"
     assert known.labels["here"].target is not None
     assert known.labels["here"].target.cwd == machine.repository
@@ -326,7 +326,7 @@ def test_one_broken_file_hides_no_other(machine: Machine, content: str) -> None:
     machine.own(".cursor/mcp.json", {"mcpServers": {"good": PROGRAM}})
     known = machine.known()
     assert set(known.labels) == {"good"}
-    told = [each.place.path for each in known.unreadable]
+    told = [each.file.path for each in known.unreadable]
     assert told == ([path] if "mcpServers" not in content else [])
 
 
@@ -348,7 +348,7 @@ def test_of_what_others_wrote_not_everything_is_read(machine: Machine) -> None:
     )
     machine.own(".claude.json", {"mcpServers": {"mine": PROGRAM}, "history": "x" * 1_100_000})
     known = machine.known()
-    assert {each.place.path: each.reason for each in known.unreadable} == {
+    assert {each.file.path: each.reason for each in known.unreadable} == {
         large: "it has more than 1,048,576 bytes",
         many: "it names more than 1,000 servers",
     }
@@ -360,7 +360,7 @@ def test_what_is_shown_is_what_is_run(machine: Machine) -> None:
     machine.shared(".mcp.json", {"mcpServers": {"acme": server}})
     acme = machine.server("acme")
     assert acme.target is not None
-    assert acme.declared.spelled == " ".join(acme.target.command) == "rm -rf 0 true"
+    assert acme.declared.as_written == " ".join(acme.target.command) == "rm -rf 0 true"
 
 
 def test_an_env_file_outside_the_project_is_refused(machine: Machine) -> None:

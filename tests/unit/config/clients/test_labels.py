@@ -65,8 +65,8 @@ def test_the_nearer_file_of_a_project_wins(machine: Machine) -> None:
     machine.shared(".mcp.json", {"mcpServers": {"acme": PROGRAM}})
     machine.shared("part/.mcp.json", {"mcpServers": {"acme": OTHER}})
     known = machine.known(machine.repository / "part")
-    assert known.labels["acme"].declared.spelled == "another-server"
-    assert known.labels["acme.project"].declared.spelled == "acme-server --stdio"
+    assert known.labels["acme"].declared.as_written == "another-server"
+    assert known.labels["acme.project"].declared.as_written == "acme-server --stdio"
 
 
 def test_nothing_above_a_repository_counts(machine: Machine) -> None:
@@ -140,7 +140,7 @@ def test_a_target_has_one_way_to_be_reached() -> None:
 
 def test_a_target_shows_no_secret() -> None:
     target = Target(
-        "a", url="https://x/?k=s3cret", headers={"K": "s3cret"}, token="s3cret", spelled="https://x/"
+        "a", url="https://x/?k=s3cret", headers={"K": "s3cret"}, token="s3cret", as_written="https://x/"
     )
     assert "s3cret" not in repr(target)
     assert "s3cret" not in target.identity

@@ -225,7 +225,7 @@ async def test_skills_over_total_size_are_left_out(
     copy = await mirror.fetch()
     assert len(names(copy)) == 1
     (reason,) = told(copy).values()
-    assert "the skills of one web site may have" in reason
+    assert "the skills of one website may have" in reason
 
 
 async def test_silent_server_times_out(site: PublishingSite) -> None:

@@ -1,4 +1,4 @@
-"""Resources, templates, prompts and tools of our features as FastMCP components."""
+"""Convert resources, templates, prompts and tools from Skillwire's features to FastMCP components."""
 
 import base64
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class SkillResource(Resource):
     """A file of a skill, or a document about skills."""
 
     _target: tuple[Method, str] = PrivateAttr()
-    """The method that reads it, and its URI with us. FastMCP may publish it under another URI."""
+    """The method that reads the resource, and its original URI. FastMCP may publish it under another URI."""
 
     @classmethod
     def of(cls, item: Mapping[str, Any], read: Method) -> "SkillResource":
@@ -56,7 +56,7 @@ class SkillResource(Resource):
 
 
 class SkillTemplates(ResourceTemplate):
-    """Skills behind a URI template."""
+    """The skills that a URI template describes."""
 
     _target: tuple[Method, str] = PrivateAttr()
 

@@ -42,10 +42,10 @@ _Wrapper: TypeAlias = Callable[[OriginalHandler | None, Context, Any], Awaitable
 
 
 class Hooks:
-    """Our handlers in the low-level server inside a FastMCP server. They wrap its own."""
+    """Wraps handlers of the low-level server inside a FastMCP server."""
 
     def __init__(self, server: FastMCP[Any], view: Callable[[], Awaitable[View]]) -> None:
-        # Private in FastMCP, but there is no public way to add handlers.
+        # Private in FastMCP, but there is no public API to add handlers.
         inner: Any = server._mcp_server  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         self._server = cast("Server[Any]", inner)
         self._fastmcp = server
@@ -75,9 +75,9 @@ class Hooks:
         self._server.add_request_handler(LISTEN, types.SubscriptionsListenRequestParams, notifier.listen)
 
     async def _list_resources(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """List our files as every Skillwire server does.
+        """List files of skills in the same form as every Skillwire server.
 
-        FastMCP omits sizes, and adds metadata of its own.
+        FastMCP's own list omits sizes and contains additional metadata.
         """
         assert theirs is not None, "FastMCP lists resources"
         result, view = await theirs(context, context.params or {}), await self._view()
@@ -94,7 +94,7 @@ class Hooks:
         return {**result, "resources": items}
 
     async def _read_resource(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """Let FastMCP answer, except for documents about all skills and files of hidden or shadowed ones."""
+        """Let FastMCP answer, except for documents about all skills, and hidden or shadowed files."""
         assert theirs is not None, "FastMCP reads resources"
         params, (view, selection, hidden) = context.params or {}, await self._visible()
         uri = str(params.get("uri"))
@@ -108,11 +108,11 @@ class Hooks:
         except MCPError:
             if owner is None or owner.uri == uri:
                 raise
-            # If a skill is visible, so are all its files, even if FastMCP has only some of them enabled.
+            # If a skill is visible, all its files are visible, even if FastMCP has enabled only some of them.
             return await respond(RESOURCES_READ, selection.methods[RESOURCES_READ], PRIVATE, context)
 
     async def _get_prompt(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """Refuse the prompt of a skill that the client may not see."""
+        """Refuse prompts of skills that the client may not see."""
         assert theirs is not None, "FastMCP has prompts"
         params, (view, _, hidden) = context.params or {}, await self._visible()
         name = str(params.get("name"))
@@ -121,7 +121,10 @@ class Hooks:
         return await theirs(context, params)
 
     async def _list_prompts(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """List the prompts of visible skills, with the skill URIs that this server publishes."""
+        """List all prompts except those of hidden skills.
+
+        Replace skill URIs with the ones that this server publishes.
+        """
         assert theirs is not None, "FastMCP lists prompts"
         result, (view, _, hidden) = await theirs(context, context.params or {}), await self._visible()
         known = view.prompts()
@@ -150,7 +153,7 @@ class Hooks:
         handshake = cast("dict[str, Any]", _as_dict(result))
         capabilities = handshake["capabilities"]
         capabilities.setdefault("extensions", {}).setdefault(EXTENSION, {"directoryRead": True})
-        if ctx.method == "initialize":  # these capabilities were collected before our handlers were added
+        if ctx.method == "initialize":  # these capabilities were collected before the handlers were added
             capabilities.setdefault("resources", {})["subscribe"] = can_notify(ctx)
             capabilities.setdefault("completions", {})
         view, _, hidden = await self._visible()
@@ -163,11 +166,12 @@ class Hooks:
         return handshake
 
     async def _has_skill_tools(self, holder: SkillHolder) -> bool:
+        """Return whether the client can see the tools that load skills."""
         async with FastMCPContext(fastmcp=self._fastmcp):
             return await holder.has_skill_tools()
 
     async def _visible(self) -> tuple[View, Selection, frozenset[str]]:
-        """Return the view, what the requesting client may see of it, and the URIs of hidden skills."""
+        """Return the view, the part that the requesting client may see, and the URIs of hidden skills."""
         view = await self._view()
         async with FastMCPContext(fastmcp=self._fastmcp):
             return view, *await view.select_visible(self._fastmcp)
@@ -179,12 +183,12 @@ def _as_dict(result: object) -> Any:
 
 
 def _partial_documents(view: View) -> set[str]:
-    """Return the documents of single providers.
+    """Return the URIs of documents that describe the skills of only one provider.
 
-    A view of several providers has documents about all of them.
+    If there are several providers, the view has documents about all of their skills.
     """
-    places = view.places if view.nested else ()
-    return {_below(place.prefix, uri) for place in places for uri in view.resources.documents}
+    prefixed = view.mounted if view.nested else ()
+    return {_below(mounted.prefix, uri) for mounted in prefixed for uri in view.resources.documents}
 
 
 def _below(prefix: str, uri: str) -> str:
@@ -195,7 +199,7 @@ def _below(prefix: str, uri: str) -> str:
 class SkillsExtension(ServerExtension):
     """The Skills extension for all skills that a server publishes.
 
-    Shows a client no more than FastMCP does.
+    A client sees only the skills that FastMCP shows to it.
     """
 
     identifier = EXTENSION
@@ -232,7 +236,7 @@ class SkillsExtension(ServerExtension):
     async def view(self) -> View:
         """Return the skills that the server publishes now.
 
-        Other servers may be mounted into it at any time.
+        Other servers may be mounted into the server at any time.
         """
         before, self._view = self._view, await view_of(self.server, self._view)
         await self._view.refresh()
@@ -246,12 +250,12 @@ class SkillsExtension(ServerExtension):
     def _follow_libraries(self, view: View) -> None:
         """Follow every library, and notify clients of changes.
 
-        A library that FastMCP follows is not followed twice.
+        A library that FastMCP already follows is not followed a second time.
         """
         if self._hooks is None:
             self._hooks = Hooks(self.server, self.view)
         self._hooks.install(view)
-        libraries = (place.holder.library for place in view.places)
+        libraries = (mounted.holder.library for mounted in view.mounted)
         works = (view.notifier.run(), *(library.follow() for library in libraries))
         self._tasks = [asyncio.create_task(work) for work in works]
         self._close = view.notifier.close

@@ -1,4 +1,4 @@
-"""A FastMCP provider of skills, and adding it to a server."""
+"""A FastMCP provider of skills, and the function that adds it to a server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
@@ -53,7 +53,7 @@ Named = TypeVar("Named", Prompt, Tool)
 async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
     """Run `work` in a task while the block runs.
 
-    No task group: FastMCP ends lifespans in another cancel scope.
+    This is not a task group, because FastMCP ends lifespans in another cancel scope.
     """
     task = asyncio.create_task(work)
     try:
@@ -65,7 +65,7 @@ async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
 
 
 class SkillsProvider(SkillHolder):
-    """Serves a library as resources, prompts and tools of FastMCP."""
+    """Serves a library as FastMCP resources, prompts and tools."""
 
     def __init__(self, library: Library, prompts: Mapping[str, Skill], options: ServeOptions) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class SkillsProvider(SkillHolder):
     async def _get_resource(self, uri: str, version: VersionSpec | None = None) -> Resource | None:
         """Return the resource of any file, listed or not.
 
-        Files behind a template are left to the template.
+        Return None for a file that only a template matches.
         """
         found = await self._found(uri)
         return found if found is None or version is None or version.matches(found.version) else None
@@ -109,7 +109,9 @@ class SkillsProvider(SkillHolder):
         listed = (each for each in await self._list_resources() if str(each.uri) == uri)
         if (found := next(listed, None)) is not None:
             return found
-        is_file = uri not in catalog.directories and not any(each.match(uri) for each in catalog.templates)
+        is_file = uri not in catalog.children_by_folder and not any(
+            each.match(uri) for each in catalog.templates
+        )
         if is_file and any(feature.serves(uri) for feature in self.features):  # an archive or a legacy URI
             return SkillResource.of({"uri": uri, "name": uri}, read)
         return None
@@ -120,9 +122,9 @@ class SkillsProvider(SkillHolder):
     async def _get_resource_template(
         self, uri: str, version: VersionSpec | None = None
     ) -> ResourceTemplate | None:
-        """Return the template that matches `uri`, if there is a skill there.
+        """Return the template that matches `uri` if there is a skill at that URI.
 
-        FastMCP cannot check the values.
+        The parameter values are checked here, because FastMCP cannot validate them.
         """
         await self.library.ensure_loaded()
         filled = (each.uri for each in self.library.catalog.templates if each.entry(uri) is not None)
@@ -144,10 +146,11 @@ class SkillsProvider(SkillHolder):
         return await self._named(TOOLS_LIST, name, version, await self._tools())
 
     def beside(self, server: FastMCP[Any]) -> None:
-        """Let the names of all other providers of `server` take precedence over ours."""
+        """Let the names of all other providers of `server` take precedence over this provider's names."""
         self._neighbours = lambda: [each for each in server.providers if each is not self]
 
     async def has_skill_tools(self) -> bool:
+        """Return whether this provider offers the tools that load skills."""
         await self._left_out(PROMPTS_LIST, {each.name for each in await self._prompts()})
         tools = {each.name for each in await self._tools()}
         return SKILL_TOOLS.isdisjoint(await self._left_out(TOOLS_LIST, tools))
@@ -165,7 +168,7 @@ class SkillsProvider(SkillHolder):
     async def _named(
         self, method: str, name: str, version: VersionSpec | None, ours: Sequence[Named]
     ) -> Named | None:
-        """Return our component with this name; None if there is none, or another provider has the name."""
+        """Return this provider's component with a name, or None if there is none or the name is taken."""
         found = next((each for each in ours if each.name == name), None)
         if found is None or (version is not None and not version.matches(found.version)):
             return None
@@ -177,7 +180,7 @@ class SkillsProvider(SkillHolder):
         for provider in self._neighbours() if ours else ():
             if not await holds_skills(provider):
                 listed = provider.list_tools() if method == TOOLS_LIST else provider.list_prompts()
-                with suppress(Exception):  # a client that requests the list gets the error
+                with suppress(Exception):  # a client that requests the list receives the error
                     theirs |= {each.name for each in await listed}
         return self.taken.note(method, ours & theirs)
 
@@ -206,7 +209,7 @@ class SkillsProvider(SkillHolder):
     async def _all(
         self, method: str, make: Callable[[Mapping[str, Any], Method], Component], item_method: str
     ) -> Sequence[Component]:
-        """Return a component for each item of one list. Cached per catalog."""
+        """Return a component for each item in one list. Cached for each catalog."""
         if method not in self._methods:
             return ()
         await self.library.ensure_loaded()

@@ -1,4 +1,4 @@
-"""All skills that a FastMCP server publishes, and those of them that one client may see."""
+"""The skills that a FastMCP server publishes, and the skills among them that one client may see."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -17,7 +17,7 @@ from pydantic import AnyUrl
 from skillwire.authoring.skill import Skill
 from skillwire.core.names import SCHEME
 from skillwire.features.base import Feature, Method, all_methods
-from skillwire.features.prompts import PromptContent
+from skillwire.features.prompt_messages import PromptContent, PromptScope
 from skillwire.features.resources import ResourcesFeature
 from skillwire.features.tools import SkillTools
 from skillwire.library.library import Library
@@ -29,14 +29,14 @@ from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
 
 _MAX_SELECTIONS = 32
-"""Maximum number of cached selections. Clients that see the same skills share one."""
+"""Maximum number of cached selections. Clients that see the same skills share a selection."""
 _PROBE = "probe/SKILL.md"
 
 
 async def find_hidden_skills(server: FastMCP[Any], library: Library) -> frozenset[str]:
-    """Return the URIs of the skills whose `SKILL.md` a server does not list for the requesting client.
+    """Return the URIs of the skills that a server does not list for the requesting client.
 
-    The list goes through everything that FastMCP applies to it, including middleware.
+    The result depends on everything that affects FastMCP's list, including middleware.
     """
     listed = {str(resource.uri) for resource in await server.list_resources()}
     return frozenset(uri for uri in library.catalog.entries if uri not in listed)
@@ -104,21 +104,21 @@ class SkillHolder(Provider):
     taken: TakenNames
 
     async def has_skill_tools(self) -> bool:
-        """Return whether the server that it is attached to offers our tools that load skills."""
+        """Return whether the server offers this holder's tools that load skills."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A holder of skills, and the path prefix under which a server publishes them; empty for none."""
+class MountedHolder:
+    """A holder of skills, and the path prefix under which a server publishes its skills."""
 
     holder: SkillHolder
     prefix: str
 
 
-async def places(server: FastMCP[Any]) -> list[Place]:
-    """Return every holder of skills in a server and in servers mounted in it, in FastMCP's order."""
-    return [place async for place in _below(server.providers, server.transforms)]
+async def mounted_holders(server: FastMCP[Any]) -> list[MountedHolder]:
+    """Return every holder of skills in a server and in the servers mounted in it, in FastMCP's order."""
+    return [mounted async for mounted in _below(server.providers, server.transforms)]
 
 
 async def holds_skills(provider: Provider) -> bool:
@@ -126,14 +126,17 @@ async def holds_skills(provider: Provider) -> bool:
     return any([True async for _ in _below([provider], ())])
 
 
-async def _below(providers: Sequence[Provider], around: Sequence[Transform]) -> AsyncGenerator[Place]:
-    """Yield the holders in `providers` and below. `around` are the outer transforms of their components."""
+async def _below(providers: Sequence[Provider], around: Sequence[Transform]) -> AsyncGenerator[MountedHolder]:
+    """Yield the holders in `providers` and in what is mounted there.
+
+    `around` are the outer transforms of the providers' components.
+    """
     for provider in providers:
         transforms = [*provider.transforms, *around]
         match provider:
             case SkillHolder():
                 if (prefix := await _prefix(transforms)) is not None:
-                    yield Place(provider, prefix)
+                    yield MountedHolder(provider, prefix)
                 continue
             case FastMCPProvider():
                 mounted = provider.server
@@ -144,12 +147,15 @@ async def _below(providers: Sequence[Provider], around: Sequence[Transform]) -> 
                 inner = provider.providers
             case _:
                 continue
-        async for place in _below(inner, transforms):
-            yield place
+        async for found in _below(inner, transforms):
+            yield found
 
 
 async def _prefix(transforms: Sequence[Transform]) -> str | None:
-    """Return the path prefix that transforms add to a test resource; None if they do anything else to it."""
+    """Return the path prefix that transforms add to a test resource.
+
+    Return None if they change it in another way.
+    """
     probe: Sequence[Resource] = [Resource(uri=AnyUrl(f"{SCHEME}{_PROBE}"), name="probe")]
     for transform in transforms:
         probe = await transform.list_resources(probe)
@@ -161,9 +167,9 @@ async def _prefix(transforms: Sequence[Transform]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The skills that a server publishes. Valid while the same holders are mounted at the same places."""
+    """The skills that a server publishes. Valid while the same holders are mounted at the same prefixes."""
 
-    places: Sequence[Place]
+    mounted: Sequence[MountedHolder]
     library: Library
     features: Sequence[Feature]
     notifier: ChangeNotifier
@@ -182,24 +188,29 @@ class View:
     @property
     def own(self) -> Sequence[SkillHolder]:
         """The holders whose skills the server publishes without a prefix."""
-        return [place.holder for place in self.places if not place.prefix]
+        return [mounted.holder for mounted in self.mounted if not mounted.prefix]
 
     def prompts(self) -> dict[str, tuple[str, Skill]]:
-        """Return the prompts of skills with their prefixes, by the names that FastMCP gives them."""
+        """Return the skills that are prompts, with their prefixes, by the prompt names in FastMCP."""
         return {
-            "_".join([*_segments(place.prefix), name]): (place.prefix, skill)
-            for place in self.places
-            for name, skill in place.holder.prompts.items()
+            "_".join([*_segments(mounted.prefix), name]): (mounted.prefix, skill)
+            for mounted in self.mounted
+            for name, skill in mounted.holder.prompts.items()
         }
 
     def is_shadowed(self, uri: str) -> bool:
-        """Return whether another skill takes the place of the one at `uri`. FastMCP would read from both."""
+        """Return whether another skill has precedence over the skill at `uri`.
+
+        FastMCP would read from both.
+        """
         if not self.nested or self.library.catalog.serves(uri):
             return False
-        return any(place.holder.library.catalog.serves(_inside(place.prefix, uri)) for place in self.places)
+        return any(
+            mounted.holder.library.catalog.serves(_inside(mounted.prefix, uri)) for mounted in self.mounted
+        )
 
     async def select_visible(self, server: FastMCP[Any]) -> tuple[Selection, frozenset[str]]:
-        """Return the skills that the requesting client may see, and the URIs of those that it may not."""
+        """Return the skills that the requesting client may see, and the URIs of all hidden skills."""
         hidden = await find_hidden_skills(server, self.library)
         return await self.selections.without(hidden), hidden
 
@@ -212,12 +223,13 @@ class View:
 
 
 async def view_of(server: FastMCP[Any], before: View | None) -> View:
-    """Return the view of a server now. Returns `before` if nothing was mounted or removed since."""
-    found = await places(server)
-    if before is not None and before.places == found:
+    """Return the current view of a server. This is `before` if nothing was mounted or removed since then."""
+    found = await mounted_holders(server)
+    if before is not None and before.mounted == found:
         return before
     match found:
-        case [Place(holder, "")]:  # the usual case: use its library directly, so that no copy can differ
+        case [MountedHolder(holder, "")]:
+            # In the usual case of one holder, use its library directly, so that no copy can differ.
             notifier = ChangeNotifier(holder.library, holder.features)
             _notify_of_taken_names(holder, holder.features, notifier)
             return View(found, holder.library, holder.features, notifier, holder.selections)
@@ -225,37 +237,40 @@ async def view_of(server: FastMCP[Any], before: View | None) -> View:
             return _composed(found)
 
 
-def _composed(found: Sequence[Place]) -> View:
+def _composed(found: Sequence[MountedHolder]) -> View:
     nested = [
-        (place, LibrarySource(place.holder.library, f"{place.prefix or 'skills'}-{number}"))
-        for number, place in enumerate(found)
+        (mounted, LibrarySource(mounted.holder.library, f"{mounted.prefix or 'skills'}-{number}"))
+        for number, mounted in enumerate(found)
     ]
     sources: list[tuple[Source, LibrarySource]] = [
-        (PrefixedSource(source, place.prefix) if place.prefix else source, source) for place, source in nested
+        (PrefixedSource(source, mounted.prefix) if mounted.prefix else source, source)
+        for mounted, source in nested
     ]
     # Not movable: FastMCP could not follow a moved skill.
     library = Library([source for source, _ in sources], movable=False)
-    all_options = [place.holder.options for place in found] or [ServeOptions()]
+    all_options = [mounted.holder.options for mounted in found] or [ServeOptions()]
     options = replace(
         all_options[0],
         every_client=any(each.every_client for each in all_options),
         list_nonconforming=all(each.list_nonconforming for each in all_options),
         prompt_content=_prompt_content(all_options),
+        prompt_scope=_prompt_scope(all_options),
+        prompt_tokens=min(each.prompt_tokens for each in all_options),
         skill_tools=_skill_tools(all_options),
     )
     features = all_features(library, options)
     selections = Selections(library, features, options, {})
     notifier = ChangeNotifier(library, features)
-    for place in found:
-        show_taken_names(features, place.holder.taken)
-        _notify_of_taken_names(place.holder, features, notifier)
+    for mounted in found:
+        show_taken_names(features, mounted.holder.taken)
+        _notify_of_taken_names(mounted.holder, features, notifier)
     return View(found, library, features, notifier, selections, sources)
 
 
 def _notify_of_taken_names(
     holder: SkillHolder, features: Sequence[Feature], notifier: ChangeNotifier
 ) -> None:
-    """Notify clients when the document of problems reports a further taken name."""
+    """Notify clients when the problems document reports a further taken name."""
 
     def notify() -> None:
         problems_changed(features, notifier)
@@ -264,13 +279,19 @@ def _notify_of_taken_names(
 
 
 def _prompt_content(all_options: Sequence[ServeOptions]) -> PromptContent:
-    """Return text if one holder requires it, because every client can read text."""
+    """Return the text format if one holder requires it, because every client can read text."""
     requested = {each.prompt_content for each in all_options}
     return PromptContent.TEXT if PromptContent.TEXT in requested else PromptContent.RESOURCE
 
 
+def _prompt_scope(all_options: Sequence[ServeOptions]) -> PromptScope:
+    """Return whole skills only if all holders want them."""
+    is_whole = all(each.prompt_scope is PromptScope.WHOLE for each in all_options)
+    return PromptScope.WHOLE if is_whole else PromptScope.DOCUMENT
+
+
 def _skill_tools(all_options: Sequence[ServeOptions]) -> SkillTools:
-    """Return the strictest option of all holders, because instructions must not name a tool that is missing.
+    """Return the strictest option of all holders, because instructions must not name missing tools.
 
     Each holder still lists its tools by its own options.
     """
@@ -282,7 +303,7 @@ def _skill_tools(all_options: Sequence[ServeOptions]) -> SkillTools:
 def _inside(prefix: str, uri: str) -> str:
     """Return `uri` without `prefix`.
 
-    A URI outside the prefix is returned unchanged, and matches no skill there.
+    A URI outside the prefix is returned unchanged, and matches no skill.
     """
     return uri.replace(f"://{prefix}/", "://", 1) if prefix else uri
 

@@ -17,7 +17,7 @@ from skillwire.safe_text import quoted
 
 MAX_URI = 4096
 MAX_FRONTMATTER = 256 * 1024
-"""Limit in bytes. No one reads a longer frontmatter."""
+"""Maximum size of a frontmatter, in bytes."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 DYNAMIC = "dynamic"
 _MISSING = object()
@@ -27,28 +27,34 @@ class Dialect(StrEnum):
     """The form in which a server lists a skill."""
 
     FINAL = "final"
-    """`skills/list` and `skills/get`, every file with digest and size."""
+    """The extension in its final form: `skills/list` and `skills/get`, with the digest and size of every
+    file.
+    """
     DRAFT_C = "draft-c"
-    """The same in August 2026: no sizes, and no `resources` if content is generated when it is read."""
+    """August 2026: `skills/list` and `skills/get` without sizes.
+
+    An entry has no `resources` if the skill's content is generated when it is read.
+    """
     DRAFT_B = "draft-b"
     """June 2026: the resource `skill://index.json`, with the frontmatter of each skill."""
     DRAFT_A = "draft-a"
-    """April 2026: the same resource, with a name and a description of each skill."""
+    """April 2026: the resource `skill://index.json`, with a name and description of each skill."""
     MANIFEST = "manifest"
     """FastMCP before the extension: a resource `_manifest` in each skill's folder."""
     SCAN = "scan"
-    """No index: `resources/list` contains documents `…/SKILL.md`."""
+    """No index: `resources/list` contains the files `…/SKILL.md`."""
     OLD_URIS = "old-uris"
-    """Skilljack before the extension: `skill://name` is the document, `skill://name/` all other files."""
+    """Skilljack before the extension: `skill://name` is the `SKILL.md`, and `skill://name/` all other files.
+    """
 
     @property
     def has_methods(self) -> bool:
-        """Whether it has `skills/list` and `skills/get`."""
+        """Whether the dialect has `skills/list` and `skills/get`."""
         return self in {Dialect.FINAL, Dialect.DRAFT_C}
 
     @property
     def has_full_frontmatter(self) -> bool:
-        """Whether it lists every frontmatter field, not only a name and a description."""
+        """Whether the dialect lists every frontmatter field, not only a name and a description."""
         return self in {Dialect.FINAL, Dialect.DRAFT_C, Dialect.DRAFT_B}
 
 
@@ -56,9 +62,9 @@ class Integrity(StrEnum):
     """How much of a skill is bound to digests."""
 
     FULL = "full"
-    """Every file."""
+    """Every file has a digest."""
     PART = "part"
-    """Its `SKILL.md` or its archive, but no other file."""
+    """Only the `SKILL.md` or the archive has a digest."""
     NONE = "none"
 
 
@@ -74,7 +80,7 @@ def scheme_faults(uri: str) -> Iterator[Problem]:
     scheme = _SCHEME.match(uri)
     if scheme is None:
         yield server_problem(uri, Rule.ENTRY_URI, "the `uri` has no scheme")
-    elif scheme[1].lower() == "file":  # it would refer to a file on this machine (H4)
+    elif scheme[1].lower() == "file":  # it would refer to a local file (H4)
         yield server_problem(uri, Rule.ENTRY_URI, "the `uri` has the scheme `file:`, which no server may use")
 
 
@@ -85,7 +91,7 @@ def uri_faults(uri: str) -> Iterator[Problem]:
 
 
 def name_faults(uri: str, name: object) -> Iterator[Problem]:
-    """Yield why `name` is not the name of the skill whose document is at `uri`."""
+    """Yield why `name` is not the name of the skill whose `SKILL.md` is at `uri`."""
     if not isinstance(name, str) or not is_skill_name(name):
         yield server_problem(uri, Rule.ENTRY_NAME, f"the name {quoted(str(name))} is not {NAME_RULE}")
     elif unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2]) != name:
@@ -107,7 +113,7 @@ def frontmatter_faults(uri: str, frontmatter: object) -> Iterator[Problem]:
 
 
 def path_fault(path: str) -> str | None:
-    """Return why a path leads out of the skill's folder, also after decoding, or None (H7, H19)."""
+    """Return why a path, decoded or not, leads out of the skill's folder, or None (H7, H19)."""
     if len(path) > MAX_URI:
         return "has a path that is too long"
     decoded = unquote(path)
@@ -125,7 +131,9 @@ class FileClaim:
     uri: str
     digest: Digest
     size: int | None
-    """Its size in bytes. None in draft C, which has no sizes; there the received bytes are counted."""
+    """The size in bytes. None in draft C, which lists no sizes; the received bytes are counted instead."""
+    executable: bool = False
+    """Whether the file comes from an archive that marks it as executable. Approvals do not depend on this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +144,11 @@ class DeliveryClaim:
     """The URI to read."""
     digest: Digest | None = None
     form: ArchiveFormat | None = None
-    """None for a `SKILL.md`."""
+    """The archive format; None for a `SKILL.md`."""
 
 
 class ListedSkill(Protocol):
-    """The properties of a listed skill that can be compared before its files are read."""
+    """The properties of a listed skill that are known before its files are read."""
 
     @property
     def uri(self) -> str: ...
@@ -160,19 +168,30 @@ class ListedSkill(Protocol):
     @property
     def deliveries(self) -> tuple[DeliveryClaim, ...]: ...
 
+    @property
+    def archive(self) -> DeliveryClaim | None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class SkillClaim:
-    """A valid entry. Its files are either listed, or become known when they are read."""
+    """The checked description that a server gives of one skill.
+
+    If it lists no files, each file becomes known when it is read.
+    """
 
     uri: str
     frontmatter: Mapping[str, Json]
-    """Every field, or those that the dialect lists."""
+    """Every frontmatter field, or only the fields that the dialect lists."""
     files: tuple[FileClaim, ...] | None
-    """None if content is generated when it is read, and in dialects that do not list files."""
+    """The listed files.
+
+    None if content is generated when it is read, and in dialects that do not list files.
+    """
     dialect: Dialect = Dialect.FINAL
     deliveries: tuple[DeliveryClaim, ...] = ()
-    """How to read it, in dialects that do not list files."""
+    """How to read the skill, in dialects that do not list files."""
+    archive: DeliveryClaim | None = None
+    """The archive that `files` and `frontmatter` were derived from. Every file is read from it."""
 
     @property
     def name(self) -> str:
@@ -184,22 +203,32 @@ class SkillClaim:
 
     @property
     def root(self) -> str:
-        """The URI of its folder."""
+        """The URI of the skill's folder."""
         return self.uri.removesuffix(f"/{SKILL_FILE}")
 
     @property
     def main(self) -> FileClaim | None:
-        """Its `SKILL.md`, if the entry lists it."""
+        """The claim for `SKILL.md`, if the entry lists it."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
     @property
     def document(self) -> DeliveryClaim | None:
-        """Its `SKILL.md` as an early draft delivers it."""
+        """The delivery of `SKILL.md` in an early draft."""
         return next((each for each in self.deliveries if each.form is None), None)
 
     @property
     def archives(self) -> tuple[DeliveryClaim, ...]:
         return tuple(each for each in self.deliveries if each.form is not None)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the skill's files are unknown until an archive with a digest is unpacked."""
+        return is_packed(self)
+
+    @property
+    def has_whole_frontmatter(self) -> bool:
+        """Whether `frontmatter` has every field of its `SKILL.md`."""
+        return self.archive is not None or self.dialect.has_full_frontmatter
 
     @property
     def integrity(self) -> Integrity:
@@ -209,13 +238,23 @@ class SkillClaim:
 
     @property
     def lasting(self) -> bool:
-        """Whether an approval can be bound to its content and so outlast a session (H17)."""
-        return self.integrity is Integrity.FULL
+        """Whether an approval can be bound to the content, and so outlast a session (H17)."""
+        return self.integrity is Integrity.FULL or self.is_packed
 
     @property
     def sized(self) -> bool:
-        """Whether its sizes are known before it is read (H8)."""
+        """Whether all sizes are known before the skill is read (H8)."""
         return self.files is not None and all(file.size is not None for file in self.files)
+
+
+def is_packed(skill: ListedSkill) -> bool:
+    """Return whether the files of a skill are unknown until an archive with a digest is unpacked."""
+    return skill.files is None and verifiable_archive(skill) is not None
+
+
+def verifiable_archive(skill: ListedSkill) -> DeliveryClaim | None:
+    """Return the first archive with a digest, or None. Without a digest, each download may differ."""
+    return next((each for each in skill.deliveries if each.form and each.digest), None)
 
 
 def parse_entry(

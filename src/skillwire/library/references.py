@@ -1,0 +1,212 @@
+"""Find skills and files by what people and models write: paths, ends of paths, files inside skills.
+
+The text of a skill says `/workspace/review/files/skill.md`, a person types `review`, a model repeats
+`docs/acme/guide/references/api.md`. All of them are references. This module compares a reference with the
+paths of skills; `Names` and the host's registry add URIs, labels and their rules for shared names.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+from urllib.parse import unquote
+
+from skillwire.core.names import SKILL_FILE
+
+MAX_REFERENCE = 4096
+"""Maximum number of characters of a reference that is looked up."""
+_MAX_SEGMENTS = 64
+
+Skill = TypeVar("Skill")
+
+
+class SkillPaths(Protocol[Skill]):
+    """Skills that can be looked up by their path or by their name. Paths are decoded."""
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The paths of skill templates, with parameters, such as `docs/{product}/guide`."""
+        ...
+
+    def at(self, path: str) -> Sequence[Skill]:
+        """Return the skills with this path."""
+        ...
+
+    def named(self, name: str) -> Sequence[Skill]:
+        """Return all skills with this name, which is the last segment of their paths."""
+        ...
+
+    def called(self, name: str) -> Sequence[Skill]:
+        """Return the skill with this handle, or all skills with this bare name if it is ambiguous."""
+        ...
+
+    def path_of(self, skill: Skill) -> str: ...
+
+    def has_file(self, skill: Skill, path: str) -> bool:
+        """Return whether the skill has a file or folder at this path."""
+        ...
+
+    def has_instance(self, path: str) -> bool:
+        """Return whether a pattern has a skill at this path."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Generic[Skill]):
+    """What a reference means: a skill or an instance of a pattern, and perhaps a file in it."""
+
+    skill: Skill | None
+    """None for an instance of a pattern."""
+    path: str
+    """The path of the skill."""
+    file: str = ""
+    """The path of the file or folder in the skill. Empty for the skill itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitReference:
+    """A reference as path segments."""
+
+    segments: tuple[str, ...]
+    is_document: bool
+    """Whether the reference ended in `SKILL.md`, in upper or lower case. If so, the segments omit it."""
+
+    @property
+    def path(self) -> str:
+        return "/".join(self.segments)
+
+    @classmethod
+    def parse(cls, text: str) -> "SplitReference | None":
+        """Split a reference, or return None if it cannot name anything. `..` is never followed."""
+        if len(text) > MAX_REFERENCE or not text.isprintable():
+            return None
+        segments = [segment for segment in text.replace("\\", "/").split("/") if segment not in {"", "."}]
+        is_document = bool(segments) and segments[-1].lower() == SKILL_FILE.lower()
+        if is_document:
+            segments.pop()
+        if ".." in segments or len(segments) > _MAX_SEGMENTS or not (segments or is_document):
+            return None
+        return cls(tuple(segments), is_document)
+
+
+def spellings(text: str) -> list[SplitReference]:
+    """Return a reference as it is written, and percent-decoded if that differs."""
+    texts = dict.fromkeys((text, unquote(text)))
+    return [split for each in texts if (split := SplitReference.parse(each)) is not None]
+
+
+def find_matches(skills: SkillPaths[Skill], text: str) -> list[Match[Skill]]:
+    """Return what a reference may mean; several matches if it is ambiguous, none if nothing fits.
+
+    The reference is compared in this order, and the first match decides: with the names of skills, with the
+    whole paths of skills and of instances of patterns, with the paths of files inside skills, and with the
+    ends of all these paths.
+    """
+    for split in spellings(text):
+        if found := _find(skills, split):
+            return found
+    return []
+
+
+def find_below(skills: SkillPaths[Skill], text: str, base: Skill) -> list[Match[Skill]]:
+    """Return what a reference means in the text of the skill `base`: its files, and skills below it."""
+    for split in spellings(text):
+        if found := _find_below(skills, split, base):
+            return found
+    return []
+
+
+def _find_below(skills: SkillPaths[Skill], split: SplitReference, base: Skill) -> list[Match[Skill]]:
+    root = skills.path_of(base)
+    files = ["/".join([*split.segments, SKILL_FILE])]
+    if not split.is_document:
+        files.insert(0, split.path)
+    for file in files:
+        if skills.has_file(base, file):
+            return [Match(base, root, "" if file == SKILL_FILE else file)]
+    if not split.segments:
+        return []
+    inner = SplitReference((*root.split("/"), *split.segments), split.is_document)
+    return _find_whole(skills, inner) or _find_files(skills, inner)
+
+
+def _find(skills: SkillPaths[Skill], split: SplitReference) -> list[Match[Skill]]:
+    if not split.segments:
+        return []
+    if called := skills.called(split.path):
+        return [Match(skill, skills.path_of(skill)) for skill in called]
+    if found := _find_whole(skills, split):
+        return found
+    return (
+        _find_files(skills, split)
+        or _find_ends(skills, split)
+        or list(_instances_by_end(skills, split.segments))
+        or _find_files_by_end(skills, split)
+    )
+
+
+def _find_whole(skills: SkillPaths[Skill], split: SplitReference) -> list[Match[Skill]]:
+    """Find the skills whose whole path is the reference, else the instance of a pattern with this path."""
+    if found := skills.at(split.path):
+        return [Match(skill, split.path) for skill in found]
+    return [Match(None, split.path)] if skills.has_instance(split.path) else []
+
+
+def _prefixes(split: SplitReference) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield each division of a reference into a skill's path and a file's path, longest skill path first."""
+    segments = (*split.segments, SKILL_FILE) if split.is_document else split.segments
+    for end in range(len(segments) - 1, 0, -1):
+        yield segments[:end], "/".join(segments[end:])
+
+
+def _find_files(skills: SkillPaths[Skill], split: SplitReference) -> list[Match[Skill]]:
+    """Find a file by the handle, the bare name or the whole path of its skill."""
+    for prefix, file in _prefixes(split):
+        path = "/".join(prefix)
+        called = skills.called(path)
+        candidates = called if len(called) == 1 else skills.at(path) or called
+        if found := [
+            Match(skill, skills.path_of(skill), file) for skill in candidates if skills.has_file(skill, file)
+        ]:
+            return found
+    return []
+
+
+def _find_ends(skills: SkillPaths[Skill], split: SplitReference) -> list[Match[Skill]]:
+    """Find skills whose path ends with the reference."""
+    return [Match(skill, skills.path_of(skill)) for skill in _ending(skills, split.segments)]
+
+
+def _find_files_by_end(skills: SkillPaths[Skill], split: SplitReference) -> list[Match[Skill]]:
+    for prefix, file in _prefixes(split):
+        if found := [
+            Match(skill, skills.path_of(skill), file)
+            for skill in _ending(skills, prefix)
+            if skills.has_file(skill, file)
+        ]:
+            return found
+    return []
+
+
+def _ending(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> Iterable[Skill]:
+    end = "/" + "/".join(segments)
+    return (skill for skill in skills.named(segments[-1]) if skills.path_of(skill).endswith(end))
+
+
+def _instances_by_end(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> Iterator[Match[Skill]]:
+    """Yield the instances of patterns whose path ends with `segments`.
+
+    In the pattern, at least one of these segments and all segments before them must not be parameters.
+    """
+    seen: set[str] = set()
+    for pattern in skills.patterns:
+        parts = pattern.split("/")
+        at = max(len(parts) - len(segments), 0)
+        before, compared = parts[:at], parts[at:]
+        path = "/".join([*before, *segments])
+        if not before or path in seen or any("{" in part for part in before):
+            continue
+        if all("{" in part for part in compared):
+            continue
+        if skills.has_instance(path):
+            seen.add(path)
+            yield Match(None, path)
