@@ -43,6 +43,8 @@ class Command:
     """The option that receives the words after `--`. If empty, they become an argument."""
     over_http: bool = False
     """Whether the command has the option `--http`, whose value is optional."""
+    group: str = "Operate"
+    """The heading below which `skillwire --help` lists the command."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,70 +60,96 @@ _HELP, _VERSION = ("--help", "-h"), ("--version",)
 
 COMMANDS = {
     "serve": Command(
-        "skillwire.cli.serve:serve", "Serve skills to MCP clients, over stdio or HTTP.", over_http=True
+        "skillwire.cli.serve:serve",
+        "Serve skills to MCP clients, over stdio or HTTP.",
+        over_http=True,
+        group="Serve",
     ),
-    "check": Command("skillwire.cli.check:check", "Report every problem in your skills, and how to fix it."),
+    "check": Command(
+        "skillwire.cli.check:check", "Report every problem in your skills, and how to fix it.", group="Author"
+    ),
     "list": Command(
         "skillwire.cli.list:list_skills",
         "List the skills of folders, other sources or MCP servers.",
         takes_command=True,
+        group="Find",
     ),
     "show": Command(
         "skillwire.cli.show:show",
         "Show one skill: frontmatter, files, digests and problems.",
         takes_command=True,
         command_option="--from",
+        group="Find",
     ),
     "read": Command(
         "skillwire.cli.read:read",
         "Print one file of a skill, after checking its digest.",
         takes_command=True,
         command_option="--from",
+        group="Find",
     ),
     "servers": Command(
         "skillwire.cli.servers:servers",
         "List the MCP servers that are configured on this machine.",
         takes_command=True,
+        group="Clients",
     ),
-    "login": Command("skillwire.cli.login:login", "Log in to an MCP server that requires OAuth."),
-    "logout": Command("skillwire.cli.login:logout", "Log out of an MCP server and revoke its tokens."),
+    "login": Command(
+        "skillwire.cli.login:login", "Log in to an MCP server that requires OAuth.", group="Clients"
+    ),
+    "logout": Command(
+        "skillwire.cli.login:logout", "Log out of an MCP server and revoke its tokens.", group="Clients"
+    ),
     "verify": Command(
         "skillwire.cli.verify:verify",
         "Check that every file of a server's skills is as listed.",
         takes_command=True,
+        group="Trust",
     ),
     "bridge": Command(
         "skillwire.cli.bridge:bridge",
         "Expose the skills of several MCP servers through one.",
         takes_command=True,
         over_http=True,
+        group="Serve",
     ),
     "diff": Command(
         "skillwire.cli.diff:diff",
         "Show how a server's skill differs from what you approved.",
         takes_command=True,
         command_option="--from",
+        group="Trust",
     ),
     "approve": Command(
         "skillwire.cli.approve:approve",
         "Approve a skill of a server in its current version.",
         takes_command=True,
         command_option="--from",
+        group="Trust",
     ),
-    "revoke": Command("skillwire.cli.revoke:revoke", "Revoke the approval of a skill."),
+    "revoke": Command("skillwire.cli.revoke:revoke", "Revoke the approval of a skill.", group="Trust"),
     "pull": Command(
         "skillwire.cli.pull:pull",
         "Download a skill from a server into a folder.",
         takes_command=True,
         command_option="--from",
+        group="Trust",
     ),
-    "cache": Command("skillwire.cli.cache:cache", "List or delete files cached from MCP servers."),
-    "sources": Command("skillwire.cli.sources:sources", "List, add, remove or fetch configured sources."),
+    "cache": Command(
+        "skillwire.cli.cache:cache", "List or delete files cached from MCP servers.", group="Operate"
+    ),
+    "sources": Command(
+        "skillwire.cli.sources:sources", "List, add, remove or fetch configured sources.", group="Serve"
+    ),
     "publish": Command(
-        "skillwire.cli.publish:publish", "Write a website from which others install your skills."
+        "skillwire.cli.publish:publish",
+        "Write a website from which others install your skills.",
+        group="Serve",
     ),
     "visibility": Command(
-        "skillwire.cli.visibility:visibility", "Show or set whether models and people can use a skill."
+        "skillwire.cli.visibility:visibility",
+        "Show or set whether models and people can use a skill.",
+        group="Serve",
     ),
 }
 """The core commands. Areas add more."""

@@ -110,7 +110,7 @@ async def find_file(host: Host, skill: str) -> tuple[HostedSkill, str]:
         if login := next((each for each in host.registry.problems if each.rule is Rule.LOGIN_REQUIRED), None):
             message = f"cannot look for {quoted(skill)}: {quoted(login.label)} {login.message}"
             raise NoSuchSkillError(message) from error
-        hint = error.hint or error.suggestion or "`skillwire list SERVER` lists the skills of a server"
+        hint = error.hint or error.suggestion or "`skillwire list` with the same server lists its skills"
         raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
 
 

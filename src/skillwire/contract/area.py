@@ -7,11 +7,18 @@ AREA = Area(
         "project": Command(
             "skillwire.contract.commands.project:project",
             "Write copies of skills that use only standard fields.",
+            group="Author",
         ),
-        "graph": Command("skillwire.contract.commands.graph:graph", "Show which skills depend on which."),
-        "new": Command("skillwire.contract.commands.new:new", "Create a skill from a template."),
+        "graph": Command(
+            "skillwire.contract.commands.graph:graph", "Show which skills depend on which.", group="Author"
+        ),
+        "new": Command(
+            "skillwire.contract.commands.new:new", "Create a skill from a template.", group="Author"
+        ),
         "schema": Command(
-            "skillwire.contract.commands.schema:schema", "Print the JSON Schema of skill frontmatter."
+            "skillwire.contract.commands.schema:schema",
+            "Print the JSON Schema of skill frontmatter.",
+            group="Author",
         ),
     },
     serve="skillwire.contract.serving:ContractServeFlags",

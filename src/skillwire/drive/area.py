@@ -4,7 +4,9 @@ from skillwire.area import Area, Command
 
 AREA = Area(
     commands={
-        "drive": Command("skillwire.drive.command:drive", "Show the live skills of running programs."),
+        "drive": Command(
+            "skillwire.drive.command:drive", "Show the live skills of running programs.", group="Operate"
+        ),
     },
     serve="skillwire.drive.serving:DriveServeFlags",
 )

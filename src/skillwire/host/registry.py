@@ -29,6 +29,8 @@ _SHOWN = 10
 _SHOWN_URI = 200
 _COMPARED = 2000
 """Maximum number of names to compare an unknown name with, for suggestions."""
+_SUGGESTIONS = 2
+"""Maximum number of names to suggest for an unknown name."""
 _MAX_CLASHES = 200
 """Maximum number of shared names to report one by one."""
 _IN_URIS = "!$&'()*+,;=:@/?#~"
@@ -218,12 +220,17 @@ class Registry:
                 if explained := each.explain(path.partition("://")[2] or path):
                     return WrongParameterError(name, explained)
         every = (*self.skills[:_COMPARED], *self.templates)
+        label, _, rest = text.partition(":")
         handles = {each.handle.removeprefix(f"{each.label}:"): each.handle for each in every}
-        if hint := did_you_mean(name, handles.values()):
+        if own := {bare: handle for bare, handle in handles.items() if handle == f"{label}:{bare}"}:
+            # A long label that is right would make every name of its server similar.
+            similar = find_close_matches(rest, own, _SUGGESTIONS)
+        elif hint := did_you_mean(name, handles.values()):
             return UnknownNameError(name, hint)
-        # The label of a server can be much longer than a name with a typo.
-        similar = find_close_matches(name, handles, 1)
-        return UnknownNameError(name, f"did you mean {quoted(handles[similar[0]])}?" if similar else "")
+        else:
+            similar = find_close_matches(name, handles, 1)
+        meant = " or ".join(quoted(handles[each]) for each in similar)
+        return UnknownNameError(name, f"did you mean {meant}?" if meant else "")
 
     def find_beside(self, path: str, base: HostedSkill) -> HostReference | None:
         """Return what a path or URI in a skill's text refers to on that skill's server, or None.

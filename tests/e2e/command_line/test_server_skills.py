@@ -337,10 +337,7 @@ def test_a_local_skill_wins_over_one_of_a_server(machine: Machine, cli: Cli) -> 
 def test_a_missing_skill_error_names_the_server(machine: Machine, cli: Cli) -> None:
     done = cli("show", "acme:god")
     assert (done.code, done.raw) == (1, b"")
-    assert done.err == (
-        "error: there is no skill `acme:god` on `acme`\n"
-        "hint: `skillwire list SERVER` lists the skills of a server\n"
-    )
+    assert done.err == "error: there is no skill `acme:god` on `acme`\nhint: did you mean `acme:good`?\n"
     done = cli("show", "nobody:good")
     assert done.code == 2
     assert "no client has a server `nobody`\n" in done.err

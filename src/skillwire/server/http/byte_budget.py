@@ -142,9 +142,7 @@ class BudgetGuard:
 class _Exchange:
     """One request and its response, with their share of the budget."""
 
-    def __init__(
-        self, scope: Scope, receive: Receive, send: Send, budget: ByteBudget, share: Share
-    ) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, budget: ByteBudget, share: Share) -> None:
         self._receive, self._send, self._budget, self.share = receive, send, budget, share
         self._length = 0
         self._has_body = scope["method"] != "HEAD"  # the response to HEAD only states the length of a body
