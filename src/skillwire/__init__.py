@@ -2,7 +2,8 @@
 
     import skillwire as sw
 
-Each name is imported when it is first used. The MCP SDK is loaded only when you start or contact a server.
+Each name is imported when it is first used. Only `attach`, `Host`, `Session`, `ServerSource` and a running
+server load the MCP SDK.
 """
 
 from typing import TYPE_CHECKING

@@ -7,11 +7,10 @@ gone and everything else works. An area may have
 - commands of its own: `Area.commands`;
 - options of `serve`: `Area.serve` names a subclass of `ServeFlags`, which returns a `ServePart`. The part
   adds sources, MCP features and HTTP routes to the server that is being started;
-- options of `check`: `Area.check` names a subclass of `CheckFlags`, which adds problems to the result, or
-  fixes them.
+- options of `check`: `Area.check` names a subclass of `CheckFlags`, which adds, selects or fixes problems.
 
-A declaration refers to code as text, `module:name`. The module is imported when the command is called or one
-of the options is used.
+A declaration refers to code as text, `module:name`. The module is imported when its command is called, or
+when `serve` or `check` needs its options.
 """
 
 from abc import ABC, abstractmethod
@@ -32,15 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: the function that runs it, and its one-line help."""
+    """A command: its function, its one-line help, and the special arguments that it accepts."""
 
     function: str
     """`module:function`. Its parameters are the arguments and options."""
     help: str
     takes_command: bool = False
-    """Whether the command accepts a server as an argument, or as `--` and the server's start command."""
+    """Whether the command accepts `--`, followed by the command that starts a server."""
     command_option: str = ""
-    """The option that receives the words after `--`. If empty, they become an argument."""
+    """The option that receives the command after `--`. If empty, that command becomes an argument."""
     over_http: bool = False
     """Whether the command has the option `--http`, whose value is optional."""
     group: str = "Operate"
@@ -52,11 +51,11 @@ class Area:
     """The declaration of an area."""
 
     commands: Mapping[str, Command] = field(default_factory=dict[str, Command])
-    """Its commands, by name."""
+    """The commands that the area adds, by name."""
     serve: str = ""
-    """`module:class` of its subclass of `ServeFlags`. Empty if the area has no options of `serve`."""
+    """`module:class` of its subclass of `ServeFlags`. Empty if the area adds nothing to `serve`."""
     check: str = ""
-    """`module:class` of its subclass of `CheckFlags`. Empty if the area has no options of `check`."""
+    """`module:class` of its subclass of `CheckFlags`. Empty if the area adds nothing to `check`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +64,14 @@ class ServeRequest:
 
     over_http: bool = False
     static: bool = False
-    """Whether the set of skills is frozen."""
+    """Whether the list of skills stays the same after startup."""
     editable: bool = False
     """Whether the configuration may be changed while the server runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """A server whose sources are open: its library, its `Admin` and its problems."""
+    """A server whose sources are open: its library, its `Admin` and its problem report."""
 
     library: "Library"
     admin: "Admin"
@@ -96,15 +95,16 @@ class ServePart:
     """What an area adds to one server. A subclass overrides the attributes and methods that it needs."""
 
     lets_in: str = ""
-    """What clients can do besides reading skills, such as "`--drive` lets programs in".
+    """What clients can do besides reading skills: the start of an error message, or an empty string.
 
-    Unless this text is empty, an address that other machines can reach requires a token.
+    For example, "`--drive` lets programs in". With this text, an address that other machines can reach
+    requires a token, even with `--allow-public`.
     """
     sources: Sequence[AddedSource] = ()
     """Sources that the area adds. A server with at least one of these sources needs no other source."""
 
     def features(self, server: ServerContext) -> "AddedFeatures | None":  # noqa: ARG002 - for subclasses
-        """Return the tools, resources and problems to add for MCP clients, or None to add nothing."""
+        """Return the features to add for MCP clients, or None to add nothing."""
         return None
 
     def loaded(self, server: ServerContext) -> None:
@@ -121,16 +121,22 @@ class ServePart:
 
 
 class ServeFlags(ABC):
-    """Options of `serve`. A subclass is a frozen dataclass; each field is annotated with a `Parameter`."""
+    """Options of `serve`. A subclass is a frozen dataclass whose fields have a cyclopts `Parameter`."""
 
     @abstractmethod
     def part(self, request: ServeRequest) -> ServePart | None:
-        """Return what the options add to the server, or None for nothing. Raises `UsageError`."""
+        """Return what the options add to the server, or None if they add nothing.
+
+        Raises `UsageError` for wrong options.
+        """
 
 
 class CheckFlags(ABC):
-    """Options of `check`. A subclass is a frozen dataclass; each field is annotated with a `Parameter`."""
+    """Options of `check`. A subclass is a frozen dataclass whose fields have a cyclopts `Parameter`."""
 
     @abstractmethod
     def check(self, request: "CheckRequest", result: "CheckResult") -> "CheckResult | None":
-        """Return the result with the added problems. None ends the command with a failure and no report."""
+        """Return the result to report.
+
+        None ends the command with exit code 1 and without a report. Raises `UsageError` for wrong options.
+        """

@@ -1,15 +1,17 @@
-"""Every exception that a caller may have to handle.
+"""Every exception that a caller may have to handle, and a few that are private to Skillwire.
+
+The tree shows the public exceptions:
 
 SkillwireError                  anything that Skillwire raises on purpose
 ├── RequestError                a request is invalid
 │   ├── NotServedError              no skill, file or directory is served at a URI
-│   └── BadParamsError              parameters have the wrong shape, or a cursor is not valid
+│   └── BadParamsError              parameters are invalid, or a name in them is unknown
 ├── ContentError                content differs from what was listed
 │   ├── IntegrityError              bytes do not have the listed digest
-│   └── UnsettledError              a file changed while it was read
-├── SourceError                 a source cannot deliver its skills
+│   └── UnsettledError              a file or skill kept changing while it was read
+├── SourceError                 a source cannot list its skills, or cannot read a file
 ├── InvalidValueError           a value breaks a rule (also a `ValueError`)
-├── ConflictError               a URI, name, method or server is already in use
+├── ConflictError               a URI, path, name or method is taken, or a server already has skills
 ├── ContractError               frontmatter breaks the contract: a group of `FieldError`s
 ├── FieldError                  one field breaks the contract (also a `ValueError`)
 ├── HostError                   a host cannot do what was requested
@@ -23,8 +25,8 @@ SkillwireError                  anything that Skillwire raises on purpose
 │   └── CallFailedError             a call to a running program failed
 ├── StateError                  the stored state cannot be read or written
 │   └── KeyringStateError           the system keyring cannot be read or written
-├── PlatformError               this operating system is not supported
-└── UsageError                  an option or argument is wrong
+├── PlatformError               the operating system lacks a required feature
+└── UsageError                  an argument, option or setting is wrong
 """
 
 from collections.abc import Iterable, Sequence
@@ -97,7 +99,7 @@ class NotServedError(RequestError):
 
 
 class BadParamsError(RequestError):
-    """Parameters have the wrong shape, or a cursor does not belong to the list."""
+    """The parameters of a request are invalid, or name a prompt, tool or server that does not exist."""
 
 
 class ContentError(SkillwireError):
@@ -113,7 +115,7 @@ class IntegrityError(ContentError):
 
 
 class UnsettledError(ContentError):
-    """A file kept changing while it was read (S19)."""
+    """A file or skill kept changing while it was read (S19)."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
@@ -125,15 +127,15 @@ class UntrustedContentError(ContentError):
 
 
 class SourceError(SkillwireError):
-    """A source cannot deliver its skills."""
+    """A source cannot list its skills, or cannot read a file."""
 
 
 class SourceBusyError(SourceError):
-    """A source could not be scanned right now. The previous scan stays in use."""
+    """The process lacks file descriptors or memory to read a source. The previous scan stays in use."""
 
 
 class SourceUnavailableError(SourceError):
-    """The server or website with the skills does not answer. A later attempt may succeed."""
+    """The server with the skills does not answer. A later attempt may succeed."""
 
 
 class SourceMissingError(SourceError):
@@ -153,7 +155,7 @@ class InvalidValueError(SkillwireError, ValueError):
 
 
 class ConflictError(SkillwireError):
-    """A URI, name, method or server is already in use."""
+    """A URI, path, name or method is taken, or a server already has skills or is already built."""
 
 
 class UnreadError(SkillwireError):
@@ -175,7 +177,7 @@ class PlatformError(SkillwireError):
 
 
 class UsageError(SkillwireError):
-    """An argument or option is wrong. Commands exit with 2."""
+    """An argument, option, environment variable or configuration file is wrong. Commands exit with 2."""
 
 
 class FieldError(SkillwireError, ValueError):
@@ -195,7 +197,7 @@ class ContractError(ExceptionGroup[FieldError], SkillwireError):
         return super().__new__(cls, "the frontmatter breaks the contract", errors)
 
     def __init__(self, problems: "Iterable[Problem]") -> None:
-        """Create a group with the `problems` that are errors. There must be at least one."""
+        """Create a group with one `FieldError` for each problem. There must be at least one problem."""
 
     @property
     def problems(self) -> "tuple[Problem, ...]":

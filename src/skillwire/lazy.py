@@ -9,7 +9,7 @@ from typing import Any
 def exports(module: str, owners: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a public module whose names are defined in other modules.
 
-    `owners` maps each name to the module that defines it.
+    `owners` maps each name to the module that defines it, or the name of a submodule to that submodule.
     """
 
     def load(name: str) -> Any:

@@ -7,8 +7,7 @@ MAX_SHOWN_CHARACTERS = 200
 """Maximum number of characters of an untrusted value that an error repeats."""
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""Unicode categories: control, format (bidi overrides, invisible tags), surrogate, private use, unassigned.
-"""
+"""Unicode categories of invisible characters: control, format, surrogate, private use, unassigned."""
 _LINE_BREAKS = frozenset({"Zl", "Zp"})
 
 _BACKTICK = "\\x60"
@@ -19,7 +18,7 @@ _USER = re.compile(r"(?<=://)(?:[^/?#`]*|[^/?#`@:]*:(?!\d+(?:[/?#`]|$))[^`]*)(?:
 _QUERY = re.compile(r"(?<=://)([^?`]*)\?[^`]*")
 
 _MAX_MESSAGE_LENGTH = 4000
-"""Maximum length of a message.
+"""Maximum number of characters that `redact_secrets` searches.
 
 Longer text is cut first, because the patterns above take more than linear time.
 """
@@ -41,7 +40,10 @@ _BLANKS = frozenset(
 
 
 def escape_invisible(text: str, limit: int | None = None, *, keep: str = "") -> str:
-    """Return `text` on one line, with invisible characters as escapes, cut at `limit`."""
+    """Return `text` on one line, with line breaks and invisible characters as escapes.
+
+    The text is cut after `limit` characters, before it is escaped. Characters in `keep` stay unchanged.
+    """
     cut = text if limit is None or len(text) <= limit else text[:limit] + "…"
     if cut.isascii() and cut.isprintable():
         return cut
@@ -49,7 +51,10 @@ def escape_invisible(text: str, limit: int | None = None, *, keep: str = "") -> 
 
 
 def collapse_lines(text: str) -> str:
-    """Return `text` on one line, for lists and menus. Each run of whitespace becomes one space."""
+    """Return `text` on one line, for lists and menus.
+
+    Each run of whitespace becomes one space. Invisible characters become escapes.
+    """
     return escape_invisible(" ".join(text.split()))
 
 
@@ -62,15 +67,18 @@ def quoted(text: str, limit: int | None = MAX_SHOWN_CHARACTERS) -> str:
 
 
 def quote_if_needed(text: str) -> str:
-    """Return an address or name unchanged if it is a single word, else quoted.
+    """Return an address or name unchanged if it is one word of at most 200 characters, else quoted.
 
-    A single word cannot be mistaken for part of the sentence around it.
+    One word cannot be mistaken for part of the sentence around it.
     """
     return text if len(text) <= MAX_SHOWN_CHARACTERS and _WORD.fullmatch(text) else quoted(text)
 
 
 def redact_secrets(text: str) -> str:
-    """Remove user information and queries from a URL, or from URLs in backticks in a message."""
+    """Replace user information and queries in URLs with `…`. In a message, URLs must be in backticks.
+
+    Text longer than 4000 characters is cut.
+    """
     cut = text if len(text) <= _MAX_MESSAGE_LENGTH else text[:_MAX_MESSAGE_LENGTH] + "…"
     return _QUERY.sub(r"\1?…", _USER.sub("…@", cut))
 

@@ -18,7 +18,7 @@ def openai_tools(tools: Iterable[AgentTool]) -> list[FunctionTool]:
 
 
 def _function_tool(tool: AgentTool) -> FunctionTool:
-    """Convert one tool."""
+    """Convert one tool. The converted tool returns errors as text for the model."""
 
     async def invoke(_: ToolContext[Any], arguments: str) -> str:
         try:
@@ -30,7 +30,10 @@ def _function_tool(tool: AgentTool) -> FunctionTool:
 
 
 def _parse_arguments(tool: AgentTool, arguments: str) -> object:
-    """Parse the arguments that a model sent. Some models send an empty string instead of `{}`."""
+    """Parse the arguments that a model sent. Raises `BadParamsError` if they are not JSON.
+
+    An empty string counts as `{}`, because some models send it.
+    """
     try:
         return json.loads(arguments or "{}")
     except (ValueError, RecursionError) as error:

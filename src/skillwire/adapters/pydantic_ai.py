@@ -18,7 +18,7 @@ def pydantic_ai_tools(tools: Iterable[AgentTool]) -> list[Tool[Any]]:
 
 
 def _tool(tool: AgentTool) -> Tool[Any]:
-    """Convert one tool."""
+    """Convert one tool. Errors become `ModelRetry` for wrong arguments, else `ToolFailed`."""
 
     async def call(**arguments: Any) -> str:
         try:

@@ -1,4 +1,7 @@
-"""Change a running server: each change is first written to the configuration file, then applied."""
+"""`AdminService`: show and change a running server.
+
+A change of a source or setting is first written to the configuration file, then applied.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -40,7 +43,7 @@ _GITHUB = "github:"
 
 
 class AdminService:
-    """Implements `Admin` for a server whose sources come from arguments, a configuration file and areas."""
+    """Implements `Admin`. Sources come from arguments or the environment, a configuration file and areas."""
 
     def __init__(
         self,
@@ -167,7 +170,7 @@ class AdminService:
             self._notify()
 
     async def _serve_configured(self, file: ConfigFile) -> None:
-        """Read the configuration file again, and serve the configured sources.
+        """Read the configuration file again, and serve the sources in it together with all other sources.
 
         A source whose configuration is unchanged stays open, unless `_is_outdated` returns True for it.
         """
@@ -181,7 +184,10 @@ class AdminService:
         self._notify()
 
     def _is_outdated(self, opened: OpenedSource, origins: tuple[str, ...]) -> bool:
-        """Return whether a source must be opened again although its configuration is unchanged."""
+        """Return whether a source must be opened again although its configuration is unchanged.
+
+        This is the case if it could not be opened, or if other origins are now allowed for its downloads.
+        """
         if isinstance(opened.source, UnavailableSource):
             return True
         return origins != self._origins and kind_of(opened.wanted.argument).follows_origins
@@ -240,7 +246,7 @@ def _origin(argument: str, label: str) -> str:
 
 
 def _remove(file: ConfigFile, opened: OpenedSource) -> None:
-    """Remove a source from the configuration file."""
+    """Remove a source from the configuration file, if the file still contains it."""
     wanted, folder = opened.wanted, file.path.absolute().parent
     for at, each in enumerate(SourceSettings.read(file).sources):
         if (absolute(each.source, folder), each.prefix) == (wanted.argument, wanted.prefix):

@@ -38,23 +38,26 @@ def area_commands() -> dict[str, Command]:
 
 
 def area_options(command: str) -> dict[str, type]:
-    """Return the option classes that areas add to a core command, by area name."""
+    """Return the option classes that areas add to a core command, by area name.
+
+    Classes without options are left out.
+    """
     paths = {each.name: _options(each.load(), command) for each in AREAS}
     found: dict[str, type] = {name: _imported(path) for name, path in paths.items() if path}
     return {name: flags for name, flags in found.items() if fields(flags)}
 
 
 def serve_parts(chosen: Mapping[str, object], request: ServeRequest) -> tuple[ServePart, ...]:
-    """Return what the areas add to a server. `chosen` maps area names to the options that the user set.
+    """Return what the areas add to a server. Raises `UsageError` for wrong options.
 
-    Raises `UsageError`.
+    `chosen` maps an area's name to its `ServeFlags`, if the user set one of its options.
     """
     parts = (_flags(each, chosen).part(request) for each in AREAS if each.always or each.name in chosen)
     return tuple(part for part in parts if part is not None)
 
 
 def _flags(registration: Registration, chosen: Mapping[str, object]) -> ServeFlags:
-    """Return an area's `serve` options. Options that the user did not set have their defaults."""
+    """Return an area's `serve` options: those in `chosen`, else the defaults."""
     flags = chosen.get(registration.name)
     return cast("ServeFlags", _imported(registration.load().serve)() if flags is None else flags)
 

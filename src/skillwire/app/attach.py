@@ -56,7 +56,7 @@ def attach(
 
 
 def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:
-    """Return the only skill with its prompt. Raises `InvalidValueError` unless there is exactly one skill."""
+    """Return the skill with its prompt. Raises `InvalidValueError` unless `parts` is exactly one `Skill`."""
     match parts:
         case [Skill() as skill]:
             return Skills().add(skill, prompt=prompt)

@@ -39,7 +39,8 @@ def collect_skills(
     """Return one library with everything in `parts`, and the prompts of the skills in code.
 
     Paths are relative to `base`; `limits` apply to folders. Raises `InvalidValueError` if a part is not
-    `Servable`, and `ConflictError` if skills in code conflict or two sources have the same label.
+    `Servable`, a skill in code is too large, or two collections have a prompt of the same name. Raises
+    `ConflictError` if skills in code conflict or two sources have the same label.
     """
     skills, sources = Skills(), list[Source]()
     for part in parts:

@@ -21,12 +21,12 @@ from skillwire.sources.placeholder import UnavailableSource
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
-"""Rules about a whole source. Problems with these rules are printed in full at startup."""
+"""Rules about a whole source. At startup, the message of each such problem is printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedLibrary:
-    """The served library, and what product areas add to it."""
+    """The served library, its `AdminService`, and what product areas add to it."""
 
     context: ServerContext
     admin: AdminService
@@ -93,7 +93,11 @@ def _free(label: str, taken: Collection[str]) -> str:
 
 
 async def start(gateway: ServedLibrary) -> None:
-    """Load the library, and print the number of skills and problems. Raises `UsageError`."""
+    """Load the library, let areas inspect it, and print the state of sources and the number of skills.
+
+    Also prints how many problems there are. Raises `UsageError` if `--static` is set and a source cannot be
+    read, and the errors of areas.
+    """
     library = gateway.library
     catalog = await load(library)
     for part in gateway.parts:

@@ -45,7 +45,7 @@ def bind_endpoint(http: str, reachable: "HttpOptions", lets_in: str) -> Endpoint
 def bind_for_program(
     http: str, token: str | None, allow_hosts: Sequence[str], allow_origins: Sequence[str]
 ) -> Endpoint:
-    """Listen at `http` for a program and return the endpoint. Raises `UsageError`."""
+    """Listen at `http`, with settings from Python code, and return the endpoint. Raises `UsageError`."""
     address = Address.parse(http)
     if token is not None:
         check_token(token, "the token")

@@ -51,7 +51,7 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
         """The highest level and the number of the omitted records, by logger."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, or only count it. The caller holds the handler's lock."""
+        """Write a record or, above a limit, only count it. The caller holds the handler's lock."""
         if time.monotonic() >= self._until:
             self._begin()
         name = record.name
@@ -75,12 +75,12 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
         super().close()
 
     def _tick(self) -> None:
-        """Write the counts from the timer's thread."""
+        """Write how many records were left out. Runs in the timer's thread."""
         with self.lock or threading.RLock():
             self._summarise()
 
     def _begin(self) -> None:
-        """Write the counts and begin the next minute."""
+        """Write how many records were left out, and begin the next minute."""
         self._summarise()
         self._kinds.clear()
         self._written.clear()
@@ -134,6 +134,6 @@ def own_process() -> Generator[None]:
 
 
 def run_loop(serving: Callable[[], Awaitable[None]]) -> None:
-    """Configure the process and run the event loop. Uses uvloop if it is installed."""
+    """Configure the process, and run `serving` in an event loop. Uses uvloop if it is installed."""
     with own_process():
         anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})

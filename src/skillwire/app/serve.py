@@ -1,4 +1,4 @@
-"""`skillwire.serve`: serve skills from a program, as the command `skillwire serve` does."""
+"""`skillwire.serve`: serve skills from a Python program, over stdio or HTTP."""
 
 import os
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ def serve(
 
     `skills` are skills, collections, a `SkillServer`, sources, or folders relative to the calling file.
     `http` is `[HOST:]PORT`. If you set a `token`, HTTP clients must send it. A token is required if other
-    machines can reach the address. `static` freezes the set of skills. `SKILLS_DIR` and the configuration
-    file are ignored. The limits set in the environment apply.
+    machines can reach the address. With `static`, the list of skills stays the same. `SKILLS_DIR` and the
+    configuration file are ignored. The limits in environment variables apply.
 
-    While serving, it controls the signals, logging and event loop of the process. Raises `UsageError`, and
-    `InvalidValueError` or `ConflictError` for invalid skills.
+    While it serves, this function controls the signals, logging and event loop of the process. Raises
+    `UsageError` for wrong arguments, and `InvalidValueError` or `ConflictError` for invalid skills.
     """
     base = caller_folder()
     if not skills:

@@ -1,4 +1,4 @@
-"""A server that is built on first use, and served over stdio or HTTP."""
+"""A server that is built on first use, and functions that serve it over stdio or HTTP."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ class HttpOptions:
     """The options for serving over HTTP."""
 
     http: str | None = None
-    """None for stdio, `DEFAULT_ADDRESS` for the default port."""
+    """`[HOST:]PORT`, `DEFAULT_ADDRESS` for the default port, or None for stdio."""
     token_env: str | None = None
     allow_public: bool = False
     allow_host: list[str] | None = None
@@ -80,7 +80,10 @@ def program_endpoint(
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
 ) -> "Endpoint | None":
-    """Start listening for a program and return the HTTP endpoint; None for stdio. Raises `UsageError`."""
+    """Start listening, with settings from Python code, and return the HTTP endpoint; None for stdio.
+
+    Raises `UsageError`.
+    """
     if http is None:
         http_options = {"token": token, "allow_hosts": allow_hosts, "allow_origins": allow_origins}
         if option := next((option for option, value in http_options.items() if value), None):
@@ -111,7 +114,7 @@ class Service:
     instructions: str | None = None
     cache: ResponseCache | None = None
     gateway: "ServedLibrary | None" = None
-    """The served library with its product areas, for their HTTP routes."""
+    """The served library with its product areas, for their HTTP routes; None if there are no areas."""
     well_known: bool = True
     """Whether skills can be installed over HTTP from `/.well-known/agent-skills/`."""
     sdk: _SdkServer = field(default_factory=_SdkServer, repr=False)
@@ -171,7 +174,10 @@ class Service:
         return made
 
     def usable_cache(self) -> ResponseCache | None:
-        """Return the response cache, or None if the SDK's server was changed after it was built."""
+        """Return the response cache.
+
+        Return None if there is none, or if the SDK's server was changed after it was built.
+        """
         made = self.sdk.made
         if made is not None and import_module("skillwire.server.build").cached_skills(made) is None:
             return None
@@ -200,7 +206,7 @@ def serve_service(
 
 
 def _report_problems(library: Library) -> None:
-    """Print missing folders and the first problems with skills."""
+    """Print the sources that do not exist, and the first problems in the catalog."""
     for source in library.pending_sources:
         print_notice(f"waiting for {quoted(source.place)}, which does not exist")
     problems = [each for each in library.catalog.problems if each.rule is not Rule.SOURCE_WAITING]

@@ -46,13 +46,19 @@ class InProcessClient:
         return listed
 
     async def contents(self, uri: str) -> list[Contents]:
-        """Return the contents that `resources/read` returns. Raises `NotServedError`."""
+        """Return the contents that `resources/read` returns.
+
+        Raises `NotServedError` if nothing is served at `uri`.
+        """
         if (result := await self._call(RESOURCES_READ, uri=uri)) is None:
             raise NotServedError(uri)
         return cast("list[Contents]", result["contents"])
 
     async def messages(self, name: str) -> list[PromptMessage]:
-        """Return the messages that `prompts/get` returns. Raises `BadParamsError`."""
+        """Return the messages that `prompts/get` returns.
+
+        Raises `BadParamsError` if there is no such prompt.
+        """
         if (result := await self._call(PROMPTS_GET, name=name)) is None:
             raise BadParamsError(f"there is no prompt {quoted(name)}")
         return cast("list[PromptMessage]", result["messages"])
@@ -92,7 +98,7 @@ class SkillServer:
     def add(self, *skills: Skill | LiveSkill | Skills, prompt: str | None = None) -> Self:
         """Register skills or collections.
 
-        With `prompt`, a single skill is also served as a prompt with this name. Raises `InvalidValueError`
+        With `prompt`, a single `Skill` is also served as a prompt with this name. Raises `InvalidValueError`
         for invalid arguments, and `ConflictError` once the server is built.
         """
         single = [each for each in skills if not isinstance(each, Skills)]
@@ -122,7 +128,8 @@ class SkillServer:
         The default `description` is the first paragraph of the docstring. The function must return within
         `timeout` seconds, 30 by default. A function with the return type `Path` instead returns a skill
         folder, relative to the file that defines the function. The folder is read when the server is built,
-        and no options apply to it. Raises `InvalidValueError` for invalid arguments.
+        and no options apply to it. Raises `InvalidValueError` for invalid arguments, and `ConflictError` once
+        the server is built.
         """
         if callable(path):
             fix = 'write it as in `@server.skill("reports/daily")`'
@@ -154,37 +161,48 @@ class SkillServer:
 
     @property
     def skills(self) -> Skills:
-        """The registered skills, in order. Raises `InvalidValueError` for a folder that is not a skill."""
+        """The registered skills, in order. Folders that functions return are read on each access.
+
+        Raises `InvalidValueError` for a folder that is not a skill.
+        """
         parts = (part.skills() if isinstance(part, NamedFolder) else part for part in self._parts)
         return functools.reduce(Skills.merge, parts, Skills())
 
     def build(self) -> "Server[Any]":
         """Return the server as a `Server` of the official SDK.
 
-        Raises `InvalidValueError` for an invalid folder, and `ConflictError`, which lists every conflict.
+        Raises `InvalidValueError` for an invalid folder or a skill that is too large, and `ConflictError`,
+        which lists every conflict.
         """
         return self._finished().server()
 
     def run(self, http: str | None = None, *, token: str | None = None, cache: bool = True) -> None:
-        """Serve over stdio until the client disconnects, or with `http` until a signal to stop arrives.
+        """Serve over stdio or, with `http`, over HTTP.
 
-        `http` is `[HOST:]PORT`. If you set a `token`, HTTP clients must send it. A token is required if other
-        machines can reach the address. With `cache=False`, the MCP SDK answers every request. Raises
-        `UsageError`.
+        Returns when the client over stdio disconnects, or when a signal to stop arrives. `http` is
+        `[HOST:]PORT`. If you set a `token`, HTTP clients must send it. A token is required if other machines
+        can reach the address. With `cache=False`, the MCP SDK answers every request. Raises `UsageError` for
+        wrong arguments, and the errors of `build`.
         """
         service = self._finished().for_run(cache=cache, private=token is not None)
         serve_service(service, program_endpoint(http, token))
 
     async def list_resources(self) -> list[ListedResource]:
-        """Return the resources on all pages of `resources/list`, without a transport."""
+        """Return the resources on all pages of `resources/list`. Uses no transport."""
         return await self._in_process().resources()
 
     async def read(self, uri: str) -> list[Contents]:
-        """Return the contents that `resources/read` returns, without a transport. Raises `NotServedError`."""
+        """Return the contents that `resources/read` returns. Uses no transport.
+
+        Raises `NotServedError` if nothing is served at `uri`.
+        """
         return await self._in_process().contents(uri)
 
     async def get_prompt(self, name: str) -> list[PromptMessage]:
-        """Return the messages that `prompts/get` returns, without a transport. Raises `BadParamsError`."""
+        """Return the messages that `prompts/get` returns. Uses no transport.
+
+        Raises `BadParamsError` if there is no such prompt.
+        """
         return await self._in_process().messages(name)
 
     def _register(self, part: Skills | NamedFolder) -> None:
@@ -195,7 +213,7 @@ class SkillServer:
         self._parts.append(part)
 
     def _finished(self) -> Service:
-        """Return the service. The first call builds it. If there are no skills, it has no features."""
+        """Return the service, which the first call creates. A service without skills has no features."""
         if self._service is None:
             skills = self.skills
             collected = collect_skills([skills], label=self.name, base=Path())

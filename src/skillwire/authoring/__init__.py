@@ -1,1 +1,1 @@
-"""Skills written in code: immutable values that are checked when they are created."""
+"""Skills written in code: immutable values, checked when they are created, and a source that serves them."""

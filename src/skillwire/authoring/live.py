@@ -58,11 +58,14 @@ class LiveSkill:
     frontmatter: Mapping[str, Json] = field(default_factory=dict[str, Json], kw_only=True)
     """Frontmatter fields besides `name` and `description`."""
     values: Mapping[str, Values] = field(default_factory=dict[str, Values], kw_only=True)
-    """Values for completion, by parameter name."""
+    """A list of all values, or a function that suggests values, by parameter name."""
     timeout: float = field(default=DEFAULT_TIMEOUT, kw_only=True)
     """Number of seconds in which the function must return the text."""
     document: SkillDocument = field(init=False, repr=False, compare=False)
-    """The parsed frontmatter. If the path ends in a parameter, the skill's name is the parameter's name."""
+    """The parsed frontmatter, and its problems.
+
+    If the path ends in a parameter, the parameter's name, with `-` for `_`, stands in for the skill's name.
+    """
 
     def __post_init__(self) -> None:
         check_live_path(self.path)
@@ -100,7 +103,7 @@ class LiveSkill:
 
     @property
     def uri(self) -> str:
-        """The URI of its `SKILL.md`. If the path has parameters, this is a template that cannot be read."""
+        """The URI of its `SKILL.md`. If the path has parameters, this URI cannot be read."""
         return file_uri(root_uri(self.path.split("/")), SKILL_FILE)
 
     def uris(self) -> Iterator[str]:

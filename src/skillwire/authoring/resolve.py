@@ -1,4 +1,4 @@
-"""Call the function of a live skill with a time limit, and check the text that it returns."""
+"""Call the functions of live skills with a time limit: for the text of a skill, and for suggested values."""
 
 import asyncio
 import inspect
@@ -26,7 +26,7 @@ from skillwire.frontmatter.writer import write_frontmatter
 from skillwire.safe_text import quoted
 
 MAX_THREADS = 64
-"""Maximum number of functions that run at the same time.
+"""Maximum number of sync functions that run at the same time.
 
 A function that never returns occupies a thread forever.
 """
@@ -99,9 +99,9 @@ async def resolve(
 ) -> bytes:
     """Return the `SKILL.md` that the function of `skill` generates, with the `listed` frontmatter.
 
-    Raises `SourceError` if the function fails, takes too long, or returns a text that is too large or has a
-    different frontmatter. Raises `NotServedError` if the path has parameters and the function returns None,
-    which means that no skill has these values.
+    Raises `SourceError` if the function fails, takes too long or returns no text, or if the text is too large
+    or has a different frontmatter. Raises `NotServedError` if the path has parameters and the function
+    returns None, which means that no skill has these values.
     """
     with anyio.move_on_after(skill.timeout) as scope:
         made = await _call_resolver(skill, request)
@@ -134,7 +134,10 @@ def _resolver_error(request: SkillRequest) -> SourceError:
 
 
 def make_suggester(values: Callable[[str], object]) -> Suggest:
-    """Return a function that completes a parameter. It returns nothing if `values` fails or is too slow."""
+    """Return a function that suggests values of a parameter.
+
+    The function returns no values if `values` fails or takes more than 5 seconds.
+    """
 
     async def suggest(typed: str) -> Sequence[str]:
         try:
@@ -159,7 +162,11 @@ async def _call(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def _as_bytes(made: object, request: SkillRequest) -> bytes:
-    """Encode what the author's function returned. Raises `SourceError` or `NotServedError`."""
+    """Return the text from the author's function as bytes.
+
+    Raises `NotServedError` for None if the path has parameters, and `SourceError` for any other value that is
+    not text.
+    """
     text = cast("Text", made)
     match text:
         case None if request.params:
@@ -186,7 +193,8 @@ def _as_bytes(made: object, request: SkillRequest) -> bytes:
 def _document(made: bytes, request: SkillRequest, listed: Mapping[str, Json], limits: Limits) -> bytes:
     """Return `made`, with the listed frontmatter added if `made` has none.
 
-    Raises `SourceError` if `made` is too large or has another frontmatter, which hosts would refuse (H13).
+    Raises `SourceError` if `made` is too large, or has a frontmatter that cannot be read or differs from
+    the listed frontmatter. Hosts would refuse a different frontmatter (H13).
     """
     if len(made) > limits.bytes:
         raise SourceError(

@@ -1,4 +1,4 @@
-"""Validate arguments of skills in code: names, paths, MIME types, fields, functions, parameter values."""
+"""Validate the arguments of skills in code, such as names, paths, functions and parameter values."""
 
 import inspect
 import math
@@ -65,7 +65,10 @@ def check_reference_path(path: str) -> None:
 
 
 def check_file_paths(paths: Iterable[str]) -> None:
-    """Raise `InvalidValueError` if two files of a skill have paths that clash on some file systems (H7)."""
+    """Raise `InvalidValueError` if two files of a skill have paths that are equal on some file systems (H7).
+
+    Also raise it if the path of a file is a folder of another file.
+    """
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     fix = "give each file a different path"
@@ -85,14 +88,14 @@ def check_file_paths(paths: Iterable[str]) -> None:
 
 
 def check_mime_type(path: str, mime_type: object) -> None:
-    """Raise `InvalidValueError` if `mime_type` is not a valid MIME type."""
+    """Raise `InvalidValueError` if `mime_type` is not a type and subtype, with optional parameters."""
     if not isinstance(mime_type, str) or _MIME_TYPE.fullmatch(mime_type) is None:
         fix = "write it as in `text/markdown`"
         raise InvalidValueError("the MIME type", str(mime_type), f"of `{path}` is not `type/subtype`", fix)
 
 
 def _fault(path: str) -> str | None:
-    """Return what is wrong with a relative path, or None."""
+    """Return what is wrong with a relative path, or None if it is valid."""
     if not path:
         return "is empty"
     if any(unicodedata.category(character) in {"Cc", "Cs"} for character in path):
@@ -121,7 +124,10 @@ def check_function(path: str, function: object) -> None:
 
 
 def accepts_arguments(function: Callable[..., object], arguments: int) -> bool:
-    """Return whether a function can be called with this number of positional arguments."""
+    """Return whether a function can be called with this number of positional arguments.
+
+    A function whose signature is unknown counts as a function with one argument.
+    """
     try:
         inspect.signature(function).bind(*range(arguments))
     except TypeError:
@@ -132,14 +138,14 @@ def accepts_arguments(function: Callable[..., object], arguments: int) -> bool:
 
 
 def check_timeout(timeout: object) -> None:
-    """Raise `InvalidValueError` if `timeout` is not a valid timeout."""
+    """Raise `InvalidValueError` if `timeout` is not a positive, finite number."""
     if not isinstance(timeout, int | float) or not math.isfinite(timeout) or timeout <= 0:
         fix = "pass a number such as `30.0`"
         raise InvalidValueError("the timeout", str(timeout), "is not a positive number of seconds", fix)
 
 
 def check_fields(fields: Mapping[str, object]) -> None:
-    """Raise `InvalidValueError` if `fields` cannot be added to a frontmatter."""
+    """Raise `InvalidValueError` if `fields` contains `name`, `description` or a value that is not JSON."""
     for key, value in cast("Mapping[object, object]", fields).items():
         if key in {"name", "description"}:
             fix = "end the path with the name" if key == "name" else "pass it as `description`"

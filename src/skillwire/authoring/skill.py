@@ -40,7 +40,10 @@ def caller_folder() -> Path:
 
 
 def function_folder(function: Callable[..., object]) -> Path:
-    """Return the folder of the source file that defines `function`."""
+    """Return the folder of the source file that defines `function`.
+
+    If the function is not from a file, return the current directory.
+    """
     return _folder_of(getattr(function, "__globals__", {}))
 
 
@@ -212,7 +215,7 @@ class Skill:
 
     @property
     def _root(self) -> str:
-        """Return the URI of the skill's folder."""
+        """The URI of the skill's folder."""
         return root_uri(self.path.split("/"))
 
     def _check_frontmatter(self) -> None:

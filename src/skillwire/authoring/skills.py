@@ -87,7 +87,8 @@ class Skills:
     def add(self, *skills: AuthoredSkill, prompt: str | None = None) -> Self:
         """Return a collection with these skills added at the end.
 
-        With `prompt`, a single skill is also served as a prompt with that name. Raises `InvalidValueError`.
+        With `prompt`, a single `Skill` is also served as a prompt with that name. Raises `InvalidValueError`
+        if an argument is not a skill, or if the prompt is invalid or exists already.
         """
         for each in skills:
             _check_is_skill(each)
@@ -111,7 +112,10 @@ class Skills:
         return replace(added, prompts={**self.prompts, prompt: skill})
 
     def merge(self, other: "Skills") -> Self:
-        """Return a collection with everything in `other` added at the end. Raises `InvalidValueError`."""
+        """Return a collection with all skills and prompts of `other` added at the end.
+
+        Raises `InvalidValueError` if both collections have a prompt of the same name.
+        """
         merged = replace(self, skills=(*self.skills, *other.skills))
         shared = sorted(self.prompts.keys() & other.prompts.keys())
         if shared:
@@ -177,7 +181,7 @@ def _nested(skills: Iterable[AuthoredSkill]) -> Iterator[tuple[AuthoredSkill, Au
 
 @dataclass(frozen=True, slots=True)
 class NamedFolder:
-    """A skill whose folder a function returns. The function is called once, when the server is built.
+    """A skill whose folder a function returns. The function is called when the server is built.
 
     Raises `InvalidValueError` if the path has parameters, or the function is async or takes arguments.
     """
@@ -204,7 +208,7 @@ class NamedFolder:
     def skills(self) -> Skills:
         """Call the function and read the skill in the folder that it returns.
 
-        Raises `InvalidValueError` if there is none.
+        Raises `InvalidValueError` if the folder has no valid skill, or the path does not end in its name.
         """
         folder = function_folder(self.function) / self.function()
         return Skills().add(Skill.from_dir(folder).with_path(self.path))

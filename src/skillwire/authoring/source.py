@@ -24,7 +24,8 @@ class CodeSource(Source):
     def __init__(self, skills: Skills, *, label: str = "code", limits: Limits | None = None) -> None:
         """Create the source.
 
-        Raises `ConflictError` if skills conflict, and `InvalidValueError` if one is too large.
+        Raises `ConflictError` if skills conflict. Raises `InvalidValueError` if a skill is too large, or if
+        its files and the files of a nested skill have conflicting paths.
         """
         skills.check()
         self.label = label
@@ -82,7 +83,7 @@ class CodeSource(Source):
                 continue
             check_file_paths(self._contents[skill.path])  # including the files of nested skills
             sizes = [len(content) for _, content in self._contents[skill.path].values()]
-            if problem := limit_problem(where, sizes, self._limits):  # an error: a prompt may refer to it
+            if problem := limit_problem(where, sizes, self._limits):  # an error: a prompt may use it
                 fix = "remove what its instructions do not need, and link to where it can be downloaded"
                 raise InvalidValueError("the skill", skill.path, f"is too large: {problem.message}", fix)
             entries.append(self._record(skill, where))
@@ -151,7 +152,7 @@ def _nested_skills(skills: Iterable[Skill]) -> Mapping[str, Sequence[Skill]]:
 
 
 def _unlisted_warnings(problems: tuple[Problem, ...]) -> Iterator[Problem]:
-    """Yield a warning for each problem that keeps a skill off the list.
+    """Yield each problem of a skill that cannot be listed, as a warning.
 
     Such a skill is served only as a resource.
     """

@@ -30,7 +30,7 @@ from skillwire.terminal.output import (
 
 
 def print_approvals(*, as_json: bool) -> int:
-    """Print all stored approvals and return the exit code."""
+    """Print all stored approvals, including those that have ended. Return the exit code."""
     with open_existing_state() as state:
         found = [] if state is None else state.approvals.all()
     console = stdout_console()
@@ -89,9 +89,11 @@ def approve(
 ) -> int:
     """Approve a server's skill, with exactly the files that the server lists now.
 
-    Shows what you are about to approve, and what has changed since your last approval. The approval ends when
-    a file is added, removed or changed. It does not let the skill use any tools. If the files are in an
-    archive, the archive is fetched first. A warning tells you if `skillwire bridge` cannot offer the skill.
+    Shows the skill, and what has changed since your last approval. The approval ends when a file is added,
+    removed or changed. It grants no tools to the skill. If the files are in an archive, the archive is
+    fetched first. A warning tells you if `skillwire bridge` cannot offer the skill.
+
+    Exit code 1: you refused.
 
     For example:
 
@@ -120,7 +122,7 @@ async def _approve(
     yes: bool,  # noqa: FBT001 - `anyio.run` names nothing
     as_json: bool,  # noqa: FBT001
 ) -> dict[str, object] | None:
-    """Return the approval as JSON, or None if the user refused."""
+    """Approve a skill. Return the approval as JSON, or None if the user refused."""
     with open_state() as state:
         async with open_host(targets, state) as host:
             found = await find_unpacked(host, skill)
@@ -152,7 +154,7 @@ async def _approve(
 
 
 def _hint_without_digests(found: HostedSkill, bridge_problem: str) -> str:
-    """Return the hint for a skill without digests, which cannot be approved permanently."""
+    """Return the hint for a skill that cannot be approved because files have no digests."""
     bridge = (
         f"`skillwire bridge` cannot offer it: {bridge_problem}"
         if bridge_problem

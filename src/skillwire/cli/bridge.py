@@ -52,7 +52,7 @@ _MAX_BRIDGES = 4
 Without a limit, a bridge that leads back to itself would start processes forever.
 """
 _SHOWN = 5
-"""Maximum number of skills without approval that are printed at startup.
+"""Maximum number of skills that are printed at startup for each reason why they are not offered.
 
 `skillwire://problems` lists all of them.
 """
@@ -102,12 +102,12 @@ def bridge(
     """Expose the skills of several MCP servers through one.
 
     Hosts that support the Skills extension get every verified skill, at a URI that begins with its server's
-    label (`skill://LABEL/…`). These hosts ask their users for approval themselves. All other clients get
-    tools, prompts and instructions. These offer only the skills that you approved with `skillwire approve`,
+    label (`skill://LABEL/…`). These hosts ask their users for approval themselves. All other clients use
+    tools, prompts and instructions, which offer only the skills that you approved with `skillwire approve`,
     and all skills from servers that you `--trust`.
 
-    If a server cannot be reached, `skillwire://problems` reports it. Its skills appear when it can be reached
-    again.
+    If a server cannot be reached, `skillwire://problems` reports it. The skills appear when the server is
+    back.
 
     For example:
 
@@ -139,7 +139,7 @@ def bridge(
 
 @dataclass(frozen=True, slots=True)
 class _Bridge:
-    """A configured bridge. `run` serves clients until the process ends."""
+    """A bridge with checked options. `run` serves clients until the process ends."""
 
     targets: Sequence[Target]
     state: State | StateError
@@ -172,7 +172,7 @@ class _Bridge:
 def _targets(
     servers: Sequence[str], allow: Sequence[str] | None, server_token_env: str | None
 ) -> list[Target]:
-    """Return the targets of the named servers. Raises `UsageError`."""
+    """Return the targets of the named servers. Raises `UsageError`, also for too long a chain of bridges."""
     if not servers:
         hint = "`skillwire servers` lists the configured ones; a URL, or `--` and a command, works as well"
         raise UsageError("name at least one server", hint=hint)
@@ -199,7 +199,8 @@ def _trusted(labels: Sequence[str], targets: Sequence[Target]) -> frozenset[str]
 def _approve_command_for(known: KnownServers) -> Callable[[Target, str], str]:
     """Return a function that formats the command to approve a skill.
 
-    If no client's file names the server, the command contains its URL.
+    If no client's file names the server, the command contains the server's URL or command. `COMMAND` stands
+    for a command with words that may be secret.
     """
 
     def command(target: Target, skill: str) -> str:
@@ -216,7 +217,7 @@ def _approve_command_for(known: KnownServers) -> Callable[[Target, str], str]:
 
 
 def _print_summary(catalog: Catalog, servers: int) -> None:
-    """Print the number of skills, the servers that failed, and why some skills are not offered."""
+    """Print the numbers of skills, the errors of servers and state, and why some skills are not offered."""
     console = stderr_console()
     withheld = [catalog.withheld_report(entry) for entry in catalog.withheld]
     offered = len(catalog.entries) - len(withheld)

@@ -29,7 +29,7 @@ def cache(
 ) -> int:
     """List or delete files cached from MCP servers. Deleted files are fetched again when needed.
 
-    Before a cached file is used, it is checked against its digest. `purge` deletes no approvals. To delete
+    Before a cached file is used, it is checked against its digest. `purge` keeps approvals. To delete
     everything stored about a server, use `skillwire servers --forget`.
 
     For example:

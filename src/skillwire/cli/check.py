@@ -1,4 +1,4 @@
-"""`skillwire check`: report every problem of every skill."""
+"""`skillwire check`: report every problem in skills and sources."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -39,8 +39,8 @@ def check(
     """Report every problem in your skills: where it is, what is wrong, and how to fix it.
 
     A skill with an *error* is not served. A skill with only *warnings* is served.
-    Some warnings are about the text of the `SKILL.md`: dead links, files that it does not mention, its
-    length, and scripts that are not executable.
+    Only this command warns about dead links in a `SKILL.md`, files that the text does not mention, long
+    texts and scripts that are not executable.
 
     Exit code 0: there are no errors. 1: there is an error. With `--strict`, also 1 if there is a warning, or
     if no skill is found.

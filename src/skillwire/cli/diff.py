@@ -30,8 +30,8 @@ def diff(
 ) -> int:
     """Show how a server's skill differs from the version that you approved.
 
-    Compares digests, and reads no files. An exception is a skill in an archive: the archive is fetched to
-    list its files.
+    Compares digests, and reads no files. If the files are in an archive, the archive is fetched to list
+    them.
 
     Exit code 0: the skill has not changed. 1: it has changed, or you never approved it.
 
@@ -64,7 +64,7 @@ async def _diff(skill: str, targets: Sequence[Target]) -> tuple[HostedSkill, Cha
 
 
 def print_changes(changes: Changes) -> None:
-    """Print one line for each file and frontmatter field that changed."""
+    """Print one line for each changed file or frontmatter field, and one if other files have digests now."""
     marks = (("+", "green", changes.added), ("-", "red", changes.removed), ("~", "yellow", changes.modified))
     for mark, style, paths in marks:
         for path in paths:

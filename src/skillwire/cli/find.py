@@ -42,10 +42,10 @@ class FoundSkill:
     library: Library
     entry: SkillRecord
     path: str = ""
-    """The file or folder of the skill that the argument names. Empty for the skill itself."""
+    """The path of the file or folder that the argument names in the skill. Empty for the skill itself."""
 
     def whole(self, argument: str) -> "FoundSkill":
-        """Return this skill. Raises `NoSuchSkillError` if the argument names one of its files."""
+        """Return this skill. Raises `NoSuchSkillError` if the argument names a file or folder in it."""
         if self.path:
             raise NoSuchSkillError(
                 f"{quoted(argument)} is a file of a skill", hint=f"name the skill, {quoted(self.entry.uri)}"
@@ -64,7 +64,11 @@ class TemplateFoundError(NoSuchSkillError):
 def find_skill(
     skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
 ) -> FoundSkill:
-    """Return the skill or file that `skill` names. Raises `NoSuchSkillError` or `UsageError`."""
+    """Return the skill or file that `skill` names.
+
+    `skill` is a folder, or a name, path or URI of a skill or file in `sources` or the default sources.
+    Raises `NoSuchSkillError`, which is a `TemplateFoundError` for the name of a template, or `UsageError`.
+    """
     if local_path(skill).is_file():
         raise UsageError(f"{quoted(skill)} is a file", hint=_skill_hint(skill))
     is_folder = Path(skill).is_dir()
@@ -95,16 +99,16 @@ def find_skill(
 
 
 def _is_path(skill: str) -> bool:
-    """Return whether an argument is an existing path on this machine.
+    """Return whether an argument begins with `.`, `/` or `~`, and exists as a path on this machine.
 
-    An argument may be a path from the text of a skill, such as `/workspace/review/skill.md`, that does not
+    An argument may also be a path in the text of a skill, such as `/workspace/review/skill.md`, that does not
     exist on this machine.
     """
     return skill.startswith(_PATHS) and local_path(skill).exists()
 
 
 def find_in(library: Library, skill: str) -> FoundSkill:
-    """Return the skill or file of a library that `skill` names.
+    """Return the skill or file in a library that `skill` names.
 
     Raises `NoSuchSkillError`, which is a `TemplateFoundError` for the name of a template, or `UsageError`.
     """
@@ -123,7 +127,7 @@ def find_in(library: Library, skill: str) -> FoundSkill:
 
 
 def _skill_hint(file: str) -> str:
-    """Return how to name the skill that a file belongs to."""
+    """Return a hint for an argument that is a file: how to name a skill in it or around it."""
     if detect_archive_format(file) is not None:
         return f"name a skill in it, and add `--from {file}`"
     return f"name its folder, {quoted(str(local_path(file).parent))}"
@@ -142,7 +146,8 @@ def find_served(
     """Return the skill that `skill` names, with the URI that it has when `sources` are served.
 
     The URI of a skill depends on the source from which it is served. So if `skill` is a folder, the skill in
-    that folder is looked up in the sources. Raises the same errors as `find_skill`.
+    that folder is looked up in `sources` or the default sources. Without one, the folder is the source.
+    Raises the same errors as `find_skill`.
     """
     entry = find_skill(skill, sources, follow_links=follow_links, config=config).whole(skill).entry
     if not sources and not _has_default_sources(config):
@@ -208,9 +213,9 @@ class Places:
 def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
     """Return whether an argument names a server.
 
-    An argument that begins with `.`, `/` or `~`, or that exists as a path, is a source. A URL without the
-    prefix `mcp+` is also a source. Anything else is the label of a server. Raises `UsageError` if the
-    argument could be both, or if no server has the label.
+    A command, a URL with the prefix `mcp+` and a label with a colon (`github:`) name a server. A path, the
+    name of an archive and any other URL name a source. A word without a colon names a source if it exists as
+    a path, else the server with this label. Raises `UsageError` for such a word if it is both, or neither.
     """
     if argument.startswith(_SERVERS):
         return True
@@ -238,9 +243,11 @@ def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
 def find_local_or_servers(
     skill: str, arguments: Sequence[str] | None, *, follow_links: bool = False
 ) -> FoundSkill | tuple[str, ...]:
-    """Return a skill found in a source, or the servers to search for it.
+    """Return the skill found in the sources among `arguments`, or the servers to search for it.
 
-    A server's skill never replaces a skill of the user (H10). Raises `UsageError` or `NoSuchSkillError`.
+    Sources are searched first, so a server's skill never replaces a skill of the user (H10). `label:name`
+    is searched only on servers, unless `arguments` names only sources. Raises `UsageError` or
+    `NoSuchSkillError`.
     """
     places = Places.of(arguments)
     if (label := label_of(skill)) is not None:
@@ -262,7 +269,7 @@ def find_local_or_servers(
 
 
 def label_of(skill: str) -> str | None:
-    """Return the label in `label:name` or `label:URI`; None for any other form."""
+    """Return the label in `label:name` or `label:URI`; None for any other form and for an existing path."""
     label, colon, rest = skill.partition(":")
     has_label = colon and rest and not rest.startswith("//") and is_label(label)
     return label if has_label and not Path(skill).exists() else None

@@ -42,8 +42,7 @@ def list_skills(
 ) -> int:
     """List the skills of folders, other sources or MCP servers.
 
-    Without servers, lists the skills that `skillwire serve` would serve. Problems with servers are printed to
-    stderr.
+    Leaves out skills that cannot be served. Problems with servers are printed to stderr.
 
     Exit code 1: a server does not answer, or its list has errors.
 
@@ -92,7 +91,7 @@ def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) 
 
 
 def catalog_rows(catalog: Catalog) -> list[dict[str, object]]:
-    """Return each skill, then each template, as JSON."""
+    """Return a JSON object for each skill, then for each template."""
     templates = _templates(catalog, Names(catalog))
     return [
         *(_row(catalog, entry) for entry in catalog.entries.values()),

@@ -75,8 +75,8 @@ def login(
 
     Opens the login page in your browser and prints its URL. If this machine has no browser, open the URL
     yourself. Stores the tokens in the system keyring or, if there is none, in a file that only you can read.
-    The tokens are sent only to this server and its login server, and only while its label and URL stay the
-    same. Expired tokens are renewed.
+    Tokens are sent only to this server and its login server, and only while this server keeps its label and
+    URL. Expired tokens are renewed.
 
     For example:
 
@@ -146,7 +146,7 @@ def _client(name: str | None, secret_env: str | None) -> KnownClient | None:
 
 
 def _show(*, browser: bool) -> Show:
-    """Return a function that prints a login request, and opens it in the browser if `browser` is set."""
+    """Return a function that prints a login request and its URL. With `browser`, it also opens the URL."""
 
     def show(request: LoginRequest) -> None:
         console = stderr_console()
@@ -170,7 +170,7 @@ def _show(*, browser: bool) -> Show:
 
 @dataclass(frozen=True, slots=True)
 class _Login:
-    """The checked arguments of `login`. `run` logs in."""
+    """The checked arguments of `login`. `run` logs in and stores the tokens."""
 
     target: Target
     state: State
@@ -196,7 +196,10 @@ class _Login:
         stderr_console().print(Text(f"logged in to {quoted(stored.label)}; the tokens are in {where}"))
 
     def _with_earlier(self) -> str:
-        """Return the scopes to request: the scopes of an earlier login and the new scopes."""
+        """Return the scopes to request: the new scopes and those of an earlier login.
+
+        Without new scopes, return an empty text.
+        """
         earlier = None
         if self.scope:
             with suppress(StateError):
@@ -228,9 +231,9 @@ async def _log_out(logins: Logins, label: str, target: Target | None, server: st
 
 
 def _stored(logins: Logins, label: str) -> LoginRecord | None:
-    """Return a stored login, with its tokens if they can be read.
+    """Return the stored login for a label, with its tokens if they can be read.
 
-    Return None if no login is stored or the stored login is damaged.
+    Return None if no login is stored, or if its file is damaged.
     """
     record = None
     with suppress(StateError):

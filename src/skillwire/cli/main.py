@@ -171,7 +171,8 @@ def command_function(name: str) -> Callable[..., object]:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code: 0 for success, 1 for problems, 2 for wrong usage.
 
-    A command may return other codes; its help lists them.
+    Return 130 after Ctrl-C, and 0 if the reader of stdout closed the pipe. A command may return other codes,
+    which its help lists. Prints errors to stderr.
     """
     try:
         with owned():
@@ -190,7 +191,7 @@ def run(arguments: Sequence[str]) -> int:
 def with_http(arguments: Sequence[str]) -> list[str]:
     """Add the default value to every `--http` without a value, because the parser requires one.
 
-    Raises `UsageError` for a host without a port.
+    Leave commands that do not serve over HTTP unchanged. Raises `UsageError` for a host without a port.
     """
     _, command = _called(arguments)
     if command is None or not command.over_http:
@@ -205,7 +206,7 @@ def with_http(arguments: Sequence[str]) -> list[str]:
 
 
 def _is_address(word: str | None) -> bool:
-    """Return whether the word after `--http` is the option's value.
+    """Return whether the word after `--http` is the option's value; False if there is no word.
 
     An empty word counts as the value, which is rejected later. Raises `UsageError` for a host without a port.
     """
@@ -218,7 +219,11 @@ def _is_address(word: str | None) -> bool:
 
 
 def with_command(arguments: Sequence[str]) -> list[str]:
-    """Join the words after `--` into one argument, because the parser drops the `--`."""
+    """Join the words after `--` into one argument, because the parser drops the `--`.
+
+    The argument has the prefix `stdio:`. If the command takes servers as an option, that option is put before
+    the argument. Commands that take no server are unchanged.
+    """
     _, command = _called(arguments)
     if command is None or not command.takes_command or "--" not in arguments:
         return list(arguments)
@@ -228,7 +233,7 @@ def with_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:
-    """Print an error with its hint, and return its exit code."""
+    """Print an error with its hint and problems, and return its exit code."""
     from skillwire.terminal.output import print_error, print_problems, stderr_console  # noqa: PLC0415 - colours are slow to load
 
     match error:
@@ -273,9 +278,9 @@ def _parser_message(error: CycloptsError) -> str:
 
 
 def _called(arguments: Sequence[str]) -> tuple[str | None, Command | None]:
-    """Return the name of the called command, and the command if it exists.
+    """Return the first word without a leading hyphen, which names the command, and the command if it exists.
 
-    Areas are loaded only if the name is not a core command.
+    Areas are loaded only if there is no core command with this name.
     """
     name = next((argument for argument in arguments if not argument.startswith("-")), None)
     if name is None or name in COMMANDS:
@@ -304,10 +309,10 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def with_area_options(function: Callable[..., object], options: Mapping[str, type]) -> Callable[..., object]:
-    """Return a core command that also accepts the options of areas.
+    """Return the function of a core command, extended with the options of areas.
 
-    The command receives these options as its argument `areas`, a mapping by area name. The mapping contains
-    an area only if at least one of its options was given.
+    `function` receives these options as its argument `areas`, a mapping by area name. The mapping contains an
+    area only if at least one of its options was given.
     """
     if not options:
         return function
@@ -338,7 +343,10 @@ def _asks_for_help(arguments: Sequence[str]) -> bool:
 def _parsed(
     arguments: Sequence[str], commands: Mapping[str, Command], function: Callable[..., object] | None = None
 ) -> int:
-    """Run `function` if it is given, else print the list of `commands`. Return the exit code."""
+    """Run `function`, or print its help or the version if the arguments ask for that.
+
+    Without `function`, print the list of `commands` or the version. Return the exit code.
+    """
     app = App(
         name="skillwire",
         help="Serve Agent Skills to any MCP client, and use other servers' skills safely.",
@@ -366,7 +374,7 @@ def _function_of(command: Command) -> Callable[..., object]:
 def _loaded(module: str) -> ModuleType:
     """Import a command's module.
 
-    Garbage collection is paused, because the import takes most of the startup time.
+    The import takes most of the startup time, so garbage collection is paused to shorten it.
     """
     if module in sys.modules:
         return sys.modules[module]
@@ -389,7 +397,7 @@ def _help_hint(arguments: Sequence[str]) -> str:
 
 
 def _usage(name: str, function: Callable[..., object]) -> str:
-    """Return the usage line of a command's help, which names its arguments and required options."""
+    """Return the usage line for a command's help. It names the arguments and the required options."""
     required: list[str] = []
     arguments: list[str] = []
     optional = False

@@ -79,13 +79,16 @@ def publish(
 
 
 def _matters(problem: Problem) -> bool:
-    """Return whether this problem would make the site incomplete or outdated."""
+    """Return whether this problem makes the site incomplete or outdated."""
     incomplete = {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
     return problem.severity is Severity.ERROR or problem.rule in incomplete
 
 
 def _require_complete(errors: list[Problem], choice: PublishableSkills) -> None:
-    """Raise `SourceError` if publishing would remove skills that still exist."""
+    """Raise `SourceError` if a source failed or no skill can be published.
+
+    Otherwise, publishing would remove skills from the site that still exist.
+    """
     failed = next((problem for problem in errors if problem.rule is Rule.SOURCE_FAILED), None)
     if failed is not None:
         raise SourceError(f"nothing was published: {failed.message}")
@@ -99,7 +102,7 @@ def _require_complete(errors: list[Problem], choice: PublishableSkills) -> None:
 async def _write(
     library: Library, choice: PublishableSkills, site: SiteFolder
 ) -> tuple[list[Artifact], list[SkippedSkill]]:
-    """Write the downloads, then the index. Then remove the files that the index no longer names."""
+    """Write the files of the skills, then the index. Then remove the remaining files of earlier runs."""
     try:
         artifacts, left_out = await _write_skills(library, choice, site)
         site.write(INDEX_FILE, render_site_index(artifacts))

@@ -121,7 +121,10 @@ class _Options:
 
 
 def _server_and_folder(first: str, dest: Path | None, servers: Sequence[str] | None) -> tuple[str, Path]:
-    """Return the server and the folder of `pull --all`. Raises `UsageError`."""
+    """Return the server and the folder of `pull --all`. Raises `UsageError`.
+
+    `first` is the server, or the folder if `--from` or `--` names the server.
+    """
     hint = "write `skillwire pull SERVER DEST --all`, or `skillwire pull DEST --all -- COMMAND`"
     if servers and dest is None and len(servers) == 1:
         return servers[0], Path(first)
@@ -167,12 +170,10 @@ async def _pull_all(target: Target, options: _Options, as_json: bool) -> int:  #
 
 
 def _client_folders() -> list[Path]:
-    """Return the folders from which the user's clients load skills, as far as they are known.
+    """Return folders from which the user's clients load skills.
 
-    These are the folders that environment variables name, and the local folders that `skillwire serve`
-    serves.
-
-    A skill pulled into one of these folders would look like the user's own.
+    These are the folders that environment variables name, and the local folders among the default sources of
+    `skillwire serve`. A skill pulled into one of these folders would look like the user's own.
     """
     named = [Path(value) / "skills" for name in _CLIENT_VARIABLES if (value := os.environ.get(name))]
     with suppress(SkillwireError):  # the file cannot be read; `serve` reports that
@@ -183,10 +184,10 @@ def _client_folders() -> list[Path]:
 
 
 class _Report:
-    """Shows the progress of `pull --all`: a bar on a terminal, else one line per skill.
+    """Shows the progress of `pull --all`: a bar on a terminal, else one line for each unchanged skill.
 
-    Prints the folders of downloaded skills to stdout. Without a bar, prints each immediately; with a bar,
-    prints all at the end.
+    Unless the output is JSON, also prints the folders of downloaded skills to stdout: without a bar, each
+    immediately; with a bar, all at the end.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -229,7 +230,7 @@ class _Report:
 
 
 def _print_summary(result: PullResult, label: str) -> None:
-    """Print the refused skills with the reasons, and the number of skills by outcome."""
+    """Print the refused skills with the reasons, the number of skills by outcome, and the number of bytes."""
     console = stderr_console()
     for each in result.of(PullOutcome.REFUSED):
         console.print(

@@ -1,4 +1,7 @@
-"""List, show and read skills on servers, and probe servers. Importing this module loads the MCP SDK."""
+"""Find, list, show and read skills on servers, and probe servers.
+
+Importing this module loads the MCP SDK.
+"""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -55,7 +58,7 @@ APPROVAL = {
     ApprovalStatus.REVOKED: "revoked",
 }
 _LISTED_AS = {"skill-md": "?", "archive": "archive", "dynamic": "live"}
-"""The text in the column `files` for a skill whose files are not listed, by delivery."""
+"""The text in the column `files` for a skill whose files are not listed, by the way it is delivered."""
 _AT_ONCE = 8
 _TIMEOUT = 60.0
 """Seconds to wait for one server's list."""
@@ -63,7 +66,7 @@ _TIMEOUT = 60.0
 
 @asynccontextmanager
 async def open_host(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
-    """Yield a host for these servers, which also accepts earlier drafts of the extension."""
+    """Yield a host that uses these servers. It also accepts earlier drafts of the extension."""
     async with Host(targets, state=state, drafts=True) as host:
         yield host
 
@@ -80,7 +83,10 @@ class RemoteTemplateError(NoSuchSkillError):
 
 
 async def find(host: Host, skill: str) -> HostedSkill:
-    """Return the skill that `skill` names. Print the problems with the servers. Raises `SkillwireError`."""
+    """Return the skill that `skill` names. Print the problems with the servers.
+
+    Raises `SkillwireError`; if `skill` names a file of a skill, `NoSuchSkillError`.
+    """
     found, path = await find_file(host, skill)
     if path:
         raise NoSuchSkillError(
@@ -128,7 +134,7 @@ def print_host_problems(problems: Sequence[Problem]) -> None:
 async def _find_named(host: Host, name: str) -> tuple[HostedSkill, str]:
     """Return the skill and the path that a name refers to.
 
-    If the user named only one server, a template's skill is also found without a label.
+    If there is only one server, a template's skill is also found without a label.
     """
     try:
         return await host.find_file(name)
@@ -151,6 +157,7 @@ def list_servers(targets: Sequence[Target], rows: list[dict[str, object]] | None
     """Print the skills that servers list, and return the exit code.
 
     If `rows` is not None, prints JSON: first `rows`, then one row for each skill or template of a server.
+    Prints the problems with servers to stderr. The exit code is 1 if one of them is an error.
     """
     registry = anyio.run(_discover, targets)
     if rows is not None:
@@ -169,7 +176,7 @@ async def _discover(targets: Sequence[Target]) -> Registry:
 
 
 def _row(skill: HostedSkill) -> dict[str, object]:
-    """Return a skill as JSON, with the same keys as a skill from a folder."""
+    """Return a skill as a JSON object, with the same keys as a skill from a folder."""
     return {
         "name": skill.name,
         "description": skill.description,
@@ -182,7 +189,7 @@ def _row(skill: HostedSkill) -> dict[str, object]:
 
 
 def _template_row(template: HostedTemplate) -> dict[str, object]:
-    """Return a template as JSON, with the keys of a skill and `parameters`. Requests no values."""
+    """Return a template as a JSON object, with the keys of a skill and `parameters`. Sends no request."""
     return {
         "name": template.path,
         "description": template.description,
@@ -228,7 +235,10 @@ def _files(each: HostedSkill | HostedTemplate) -> str:
 
 
 def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bool, raw: bool) -> int:
-    """Print one file of a skill on a server. An empty `path` means the file that `skill` names."""
+    """Print one file of a skill on a server, and return the exit code.
+
+    An empty `path` means the file that `skill` names, or else the `SKILL.md`.
+    """
     found, path, content = anyio.run(_read, skill, path.replace("\\", "/"), targets)
     kind = mime_type(path, text=is_text(content))
     if as_json:
@@ -254,7 +264,7 @@ async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[Hoste
 
 
 def show_remote(skill: str, targets: Sequence[Target], *, as_json: bool) -> int:
-    """Print a skill on a server, and return the exit code."""
+    """Print a skill or template on a server, and return the exit code."""
     anyio.run(_show, skill, targets, as_json)
     return 0
 
@@ -343,7 +353,7 @@ def _entry(skill: HostedSkill) -> dict[str, object]:
 
 
 def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None, target: Target) -> None:
-    """Print what is known about a skill, with invisible characters escaped."""
+    """Print the fields, server, approval and files of a skill, with invisible characters escaped."""
     console, found = stdout_console(), inspection.skill
     console.print(Text(found.handle, style="bold cyan"))
     console.print(Text(found.description))
@@ -372,14 +382,14 @@ def _describe_archive(archive: DeliveryClaim) -> str:
 
 
 def extension_text(declared: Mapping[str, Any] | None) -> str:
-    """Return the words for what a server declares about the Skills extension."""
+    """Return whether a server declares the Skills extension and directory reading, in words."""
     if declared is None:
         return "not declared"
     return "declared, with directoryRead" if declared.get("directoryRead") is True else "declared"
 
 
 def print_files(inspection: Inspection) -> None:
-    """Print each file with its size and the beginning of its digest."""
+    """Print each file with its size and the beginning of its digest, or why the files are not listed."""
     console = stdout_console()
     if inspection.files is None:
         console.print(f"files: {_describe_unlisted(inspection.skill)}")

@@ -89,7 +89,7 @@ def serve(
         Parameter(
             metavar="N",
             show_default=f"{DEFAULT_PROMPT_TOKENS}",
-            help="Maximum tokens of a prompt with a whole skill. Of a larger skill, it is the `SKILL.md`.",
+            help="Maximum tokens of a prompt with a whole skill. A larger skill's prompt is its `SKILL.md`.",
         ),
     ] = None,
     no_drafts: Annotated[
@@ -187,7 +187,7 @@ def serve(
 
 
 def _prompt_tokens(prompts: str, tokens: int | None) -> int:
-    """Return the size limit of a prompt. Raises `UsageError`."""
+    """Return the size limit of a prompt in tokens. Raises `UsageError`."""
     if tokens is None:
         return DEFAULT_PROMPT_TOKENS
     if prompts != "whole":
@@ -198,7 +198,10 @@ def _prompt_tokens(prompts: str, tokens: int | None) -> int:
 
 
 def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str | None) -> ServeChoices:
-    """Return the settings from options and environment. Prints each variable that changed a setting."""
+    """Return the settings from options and environment. Print each variable that changed a setting.
+
+    Raises `UsageError` for invalid values and settings that contradict each other.
+    """
     choices = serve_choices(os.environ, static=static, catalog=catalog, tools=tools, http=http)
     for line in choices.messages:
         print_notice(line)
@@ -211,7 +214,7 @@ def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str 
 
 
 def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) -> ConfigFile | None:
-    """Return the configuration file to use, if any. Raises `UsageError`."""
+    """Return the configuration file to use; None with `--no-config`. Raises `UsageError`."""
     if no_config and allow_config:
         hint = "remove one of them: changes are saved in the configuration file"
         raise UsageError("`--allow-config` and `--no-config` contradict each other", hint=hint)

@@ -1,4 +1,4 @@
-"""Print servers as a table, as lines or as JSON, grouped by the file that names them."""
+"""Print servers, their login states and probe results as tables by file, as lines or as JSON."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -107,7 +107,7 @@ class ServerRow:
 
     @classmethod
     def of_login(cls, record: LoginRecord) -> "ServerRow":
-        """Return the row for a stored login whose server is not in any file."""
+        """Return the row for a stored login whose server no client's file names."""
         login = _login_state(record)
         return cls(
             record.label,
@@ -121,7 +121,7 @@ class ServerRow:
         )
 
     def asked(self, probe: Probe) -> "ServerRow":
-        """Return the row with the result of a probe."""
+        """Return a copy of the row with the result of a probe."""
         return replace(self, probe=probe)
 
     def was_probed(self, probes: Container[str]) -> bool:
@@ -165,7 +165,7 @@ def with_logins(rows: Sequence[ServerRow], servers: Sequence[KnownServer], login
 
 
 def _login(target: Target, logins: Logins) -> str:
-    """Return the login state of a server, or an empty string if there is no login."""
+    """Return the login state of a server. It is empty if no login is stored or used."""
     if target.url is None or target.has_token:
         return ""
     try:
@@ -186,7 +186,10 @@ def print_servers(
     *,
     as_json: bool,
 ) -> int:
-    """Print each server. Return exit code 1 if a probed server did not answer or a file cannot be read."""
+    """Print the servers, the labels in `remembered` and the unreadable files.
+
+    Return exit code 1 if a probed server did not answer or a file cannot be read, else 0.
+    """
     if as_json:
         files = [
             {

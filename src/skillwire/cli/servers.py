@@ -1,4 +1,4 @@
-"""`skillwire servers`: list the servers in other clients' files, and probe them."""
+"""`skillwire servers`: list the servers in the files of MCP clients, probe them, or forget their data."""
 
 import os
 from collections.abc import Sequence
@@ -94,7 +94,7 @@ def _forget(labels: Sequence[str]) -> int:
 
 
 def _remembered(known: KnownServers) -> list[str]:
-    """Return the labels of servers that have stored data but are no longer in any file (H24)."""
+    """Return the labels of servers that have stored data but that no client's file names (H24)."""
     with open_existing_state() as state:
         return [] if state is None else [label for label in state.labels() if label not in known.labels]
 
@@ -123,7 +123,8 @@ def _ask_named(
 def _may_be_probed(server: KnownServer, allow: Sequence[str], agrees: MayReach) -> bool:
     """Return whether `--probe` may contact a server.
 
-    A server in a project's file needs consent, because it would learn that someone opened the project.
+    A server in a project's file may be contacted only with consent or `--allow`, because it would learn that
+    someone opened the project.
     """
     if server.needs_consent:
         return agrees(server)
@@ -131,7 +132,10 @@ def _may_be_probed(server: KnownServer, allow: Sequence[str], agrees: MayReach) 
 
 
 def _must_be_public(server: KnownServer, allow: Sequence[str]) -> bool:
-    """Return whether a server must resolve to a public address to be probed."""
+    """Return whether a server may be probed only at a public address.
+
+    This applies to an `http` URL in a project's file without `--allow`.
+    """
     return server.is_plain_in_project and server.label not in allow
 
 

@@ -1,4 +1,4 @@
-"""`skillwire show`: show everything about one skill."""
+"""`skillwire show`: show the fields, files and problems of one skill or template."""
 
 from typing import Annotated
 
@@ -82,7 +82,7 @@ def show(
 
 
 def print_template(template: SkillTemplate, *, as_json: bool) -> None:
-    """Print a template: its fields, its parameters and their known values."""
+    """Print a template: its fields, and its parameters with their possible values."""
     if as_json:
         print_json(
             {

@@ -71,7 +71,7 @@ def inner_source(source: Source) -> Source:
 
 
 def print_sources(opened: list[OpenedSource], *, as_json: bool) -> int:
-    """Print the sources and return the exit code."""
+    """Print the sources, and return the exit code 0."""
     rows = [_Row.of(each) for each in opened]
     if as_json:
         print_json([row.to_json() for row in rows])
@@ -201,7 +201,7 @@ def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
 
 
 def _all(file: ConfigFile, *, to_fetch: bool) -> list[OpenedSource]:
-    """Return the sources from the environment and the configuration file, or an empty list."""
+    """Return the sources from the environment and the configuration file; none if neither names a source."""
     try:
         return open_sources([], LibraryOptions(live=True), file, to_fetch=to_fetch)
     except UsageError:
@@ -238,7 +238,7 @@ def _sync(opened: list[OpenedSource], *, as_json: bool) -> int:
 
 
 async def _fetch_all(mounted: Sequence[FetchedSource]) -> dict[str, str]:
-    """Fetch all sources concurrently. Return the errors by label."""
+    """Fetch sources concurrently. Return the errors of the sources that failed, by label."""
     failures: dict[str, str] = {}
 
     async def fetch(source: FetchedSource) -> None:

@@ -12,7 +12,10 @@ from skillwire.terminal.output import print_error
 
 @contextmanager
 def open_state() -> Generator[State]:
-    """Yield the state, and create it if it does not exist. Raises `StateError`."""
+    """Yield the state, and create it if it does not exist. Raises `StateError`.
+
+    If the stored state was damaged and moved aside, prints an error and yields a new state.
+    """
     with State.open(state_folder_from(os.environ)) as state:
         if state.damaged is not None:
             print_error(str(state.damaged), hint=state.damaged.hint)

@@ -39,9 +39,10 @@ TokenEnv: TypeAlias = Annotated[
 def resolve_targets(
     servers: Sequence[str], allow: Sequence[str] | None = None, token_env: str | None = None
 ) -> list[Target]:
-    """Return the target of each server, with its stored login if there is one.
+    """Return the target of each server, with the token in `token_env`, or else with its stored login.
 
-    Raises `UsageError` if a server is not known, or if the user does not agree to contact it.
+    Raises `UsageError` if a server is not known or cannot be used, if the user does not agree to contact it,
+    or if the token is missing or not valid.
     """
     token = token_from(token_env, os.environ)
     sending = frozenset[str]() if token_env is None else frozenset({token_env})
@@ -55,7 +56,10 @@ def resolve_targets(
 def skill_targets(
     skill: str, servers: Sequence[str] | None, allow: Sequence[str] | None, token_env: str | None
 ) -> list[Target]:
-    """Return the targets of the servers to search for a skill. Raises `UsageError`."""
+    """Return the targets of the servers to search for a skill: `servers`, or the label in `skill`.
+
+    Raises `UsageError`.
+    """
     if servers:
         return resolve_targets(servers, allow, token_env)
     if (label := label_of(skill)) is None:
@@ -85,7 +89,7 @@ def may_reach(allowed: Sequence[str]) -> MayReach:
 
 
 def _explain(server: KnownServer) -> None:
-    """Print everything that contacting a server would do, with the values from the project's file."""
+    """Print what contacting a server would do: run a program, send secrets or enter your own network."""
     console, declared = stderr_console(), server.declared
     console.print(
         Text(f"{quoted(str(server.file.path))} is part of a project. It names {quoted(server.label)},")

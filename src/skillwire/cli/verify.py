@@ -1,4 +1,4 @@
-"""`skillwire verify`: check that every file of a server's skills matches the server's list."""
+"""`skillwire verify`: compare a server's skills with its list, and optionally its prompts with its skills."""
 
 import math
 from dataclasses import dataclass, field
@@ -76,11 +76,12 @@ def verify(
     """Read every file of a server's skills, and compare it with the server's list.
 
     Compares each file with its listed size and digest, and each listed frontmatter with the `SKILL.md`. Also
-    verifies skills that the server offers as resources but does not list as skills. If everything matches,
-    the server is consistent. That says nothing about what the skills tell a model to do.
+    verifies skills that the server offers as resources but does not list as skills. Does not judge what the
+    skills tell a model to do.
 
-    Exit code 0: everything matches the list. 4: the server did not answer. 7: something differs. 8: something
-    could not be read, or was not read in time. 9: with `--require-digests`, a file has no digest.
+    Exit code 0: everything matches the list. 4: the server did not answer, or requires a login. 7: something
+    differs or breaks a rule. 8: something was not read, or not in time. 9: with `--require-digests`, a file
+    has no digest.
 
     For example:
 

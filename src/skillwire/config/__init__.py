@@ -1,1 +1,1 @@
-"""The operator's configuration: command line, environment variables, configuration file and defaults."""
+"""The operator's configuration, from arguments, environment and files, and the report of `check`."""

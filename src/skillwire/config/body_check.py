@@ -1,4 +1,4 @@
-"""Check the text of each skill, and the files that the text mentions. Only `skillwire check` does this."""
+"""Check the text of each skill, its links and the files beside it. Only `skillwire check` does this."""
 
 import os
 from collections import defaultdict
@@ -28,7 +28,8 @@ _MAX_BYTES = 256 * 1024
 async def body_problems(library: Library) -> list[Problem]:
     """Return the problems in the texts of all skills, with paths as in the problems of the catalog.
 
-    Skills from servers are left out, because the user cannot change them. Dynamic skills are also left out.
+    Skills from servers are left out, because the user cannot change them. Unlisted and dynamic skills are
+    also left out.
     Only one `SKILL.md` is in memory at a time.
     """
     catalog = library.catalog
@@ -71,9 +72,9 @@ async def _check(library: Library, entry: SkillRecord, *, has_modes: bool) -> li
 
 
 async def _mentioned_by_others(library: Library, entry: SkillRecord) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words and the folders in the other text files of a skill.
+    """Return the words and the folders that the other text files of a skill mention.
 
-    A name that occurs only in the file that it names does not count.
+    Files of more than `_MAX_BYTES` are left out, and so is a name that occurs only in the file that it names.
     """
     found: defaultdict[str, set[str]] = defaultdict(set)
     folders: set[str] = set()

@@ -1,4 +1,4 @@
-"""Read and change the configuration file: sources, limits and visibility."""
+"""Read and change the configuration file: sources, allowed origins, limits, static mode and visibility."""
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, fields
@@ -41,11 +41,11 @@ class ConfigFile:
         return self._parsed(text) if text else {}
 
     def edit(self, *attempts: "Change", check: Callable[[Mapping[str, object]], Any]) -> None:
-        """Make one change to the file and keep the rest exactly as written. Raises `UsageError`.
+        """Make one change to the file, and keep all other text as written. Raises `UsageError`.
 
         All `attempts` make the same change in different TOML styles. The first attempt that changes nothing
-        else is used. `check` is called with the content before the change and raises if that content is
-        invalid, so that a file that cannot be understood is never overwritten.
+        else is used. `check` is called with the content before the change. It raises `UsageError` to prevent
+        the change, so that an invalid file is never overwritten. If the file does not exist, it is created.
         """
         from skillwire.core.atomic_write import lock_folder, remove_abandoned, replace_file  # noqa: PLC0415 - not needed to read
 
@@ -105,7 +105,7 @@ class ConfigFile:
 class ConfiguredSource:
     """One `[[sources]]` table.
 
-    It contains the name of an environment variable with a token, never a token itself.
+    `token_env` is the name of an environment variable with a token. The token itself is not in the file.
     """
 
     source: str
@@ -115,14 +115,14 @@ class ConfiguredSource:
 
     @property
     def keys(self) -> dict[str, str]:
-        """The keys and values as written in the file."""
+        """The keys and values to write to the file. Fields that are None have no key."""
         values = {_key(field.name): getattr(self, field.name) for field in fields(self)}
         return {key: value for key, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """The settings for sources in a configuration file."""
+    """The settings in a configuration file, except for visibility."""
 
     sources: tuple[ConfiguredSource, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ class SourceSettings:
 
 
 def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
-    """Add a source to the file. Raises `UsageError`, also if it is already there."""
+    """Add a source to the file. Raises `UsageError`, also if the file has this source or label already."""
     import tomlkit  # noqa: PLC0415 - not needed to read
     from tomlkit.items import AoT  # noqa: PLC0415
 
@@ -189,7 +189,7 @@ def remove_source(file: ConfigFile, at: int) -> None:
 
 
 def write_allowed_origins(file: ConfigFile, origins: Sequence[str]) -> None:
-    """Set the origins that web sources may redirect to. Raises `UsageError`."""
+    """Set the further origins from which web sources may download. Raises `UsageError`."""
     _write_source(file, _ALLOWED_ORIGINS, list(origins))
 
 
@@ -261,7 +261,7 @@ def read_overrides(file: ConfigFile) -> dict[str, Override]:
 
 
 def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Override:
-    """Set the visibility of one skill in the file. Return all its visibility settings.
+    """Set the visibility of one skill in the file. Return all visibility settings of the skill.
 
     Raises `UsageError`. `sides` has `assistant`, `user` or both. None removes a setting, so that the
     frontmatter decides.

@@ -19,7 +19,7 @@ from skillwire.sources.base import ignore_progress
 
 @contextmanager
 def scanning() -> Generator[Report]:
-    """Yield a callback to which scans report progress. On a terminal, it shows a progress bar."""
+    """Yield a callback for the progress of scans. On a terminal, it shows a progress bar for slow scans."""
     if not sys.stderr.isatty():
         yield ignore_progress
         return
@@ -47,7 +47,7 @@ def load_library(
 
 
 async def load(library: Library) -> Catalog:
-    """Scan the sources of `library`, with a progress bar if that takes long."""
+    """Scan the sources of `library`, with a progress bar on a terminal if the scan is slow."""
     with gc_paused(), scanning() as progress:
         return await library.load(progress)
 

@@ -20,7 +20,7 @@ Print: TypeAlias = Callable[[Sequence[Problem], Library], None]
 
 
 def sarif(problems: Sequence[Problem], version: str) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log of one run. It contains the paths of the problems unchanged."""
+    """Return a SARIF 2.1.0 log of one run. Paths are percent-encoded, but not made relative."""
     rules = list(dict.fromkeys(problem.rule for problem in problems))
     positions = {rule: at for at, rule in enumerate(rules)}
     driver = {
@@ -34,7 +34,7 @@ def sarif(problems: Sequence[Problem], version: str) -> dict[str, Any]:
 
 
 def github(problems: Iterable[Problem]) -> Iterable[str]:
-    """Yield a workflow command for each problem. GitHub shows it at the line in a pull request."""
+    """Yield a workflow command for each problem. GitHub shows the problem at its file and line."""
     for problem in problems:
         at = {
             "file": problem.path,
@@ -81,7 +81,7 @@ def _property(text: str) -> str:
 
 
 def print_text(problems: Sequence[Problem], library: Library) -> None:
-    """Print each problem with its hint. Paths begin with the source as given on the command line."""
+    """Print each problem with its hint. Paths begin with the source as the operator wrote it."""
     print_problems(stdout_console(), located(problems, library))
 
 
@@ -127,17 +127,17 @@ class CheckResult:
     problems: Sequence[Problem]
     """Sorted by file and line."""
     good: int
-    """Number of skills without errors."""
+    """Number of skills that pass the check."""
     verdict: tuple[str, str] = ("can be served", "can be served")
     """The words after the number of skills in the summary: singular and plural."""
     print_text: Print = print_text
     """Prints the problems in the format `text`."""
     select: Callable[[Iterable[Problem]], Iterable[Problem]] = iter
-    """Returns only the problems of the skills that are reported."""
+    """Removes the problems of skills that are not reported."""
 
     async def with_bodies(self) -> "CheckResult":
         """Return a copy that also contains the problems in the texts of the skills."""
-        from skillwire.config.body_check import body_problems  # noqa: PLC0415 - pages and others do not check
+        from skillwire.config.body_check import body_problems  # noqa: PLC0415 - only `check` needs it
 
         more = self.select(await body_problems(self.library))
         return replace(self, problems=by_place((*self.problems, *more)))
@@ -160,7 +160,7 @@ def places(library: Library) -> dict[str, str]:
 
 
 def located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
-    """Yield the problems with paths that start with the source as given on the command line."""
+    """Yield the problems with paths that start with the source as the operator wrote it."""
     known = places(library)
     for problem in problems:
         prefix = next((each for each in known if problem.path.startswith(each)), "")

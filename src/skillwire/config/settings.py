@@ -1,4 +1,4 @@
-"""Settings from environment variables, for options that the command line does not set."""
+"""Settings from environment variables: options of `serve`, limits, tokens and the state folder."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ STATIC = ("SKILLWIRE_STATIC", "SKILLJACK_STATIC")
 CATALOG = ("SKILLWIRE_CATALOG", "SKILLJACK_CATALOG")
 TOOLS = ("SKILLWIRE_TOOLS", "SKILLJACK_TOOLS")
 HTTP_PORT = ("SKILLWIRE_HTTP_PORT", "SKILLJACK_HTTP_PORT")
-"""Variables for options of `serve`. The second name of each is skilljack's, for users who switch from it."""
+"""Variables for options of `serve`. The second name of each is from skilljack, another skill server."""
 DEFAULT_PORT = 8765
 """The port of `--http` without a value."""
 DEFAULT_ADDRESS = "default"
@@ -104,14 +104,14 @@ def serve_choices(
 
 
 def _first_set(names: Sequence[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first variable that is set and its value, or None. An empty variable counts as not set."""
+    """Return the first variable that is not empty and its value, or None if all are empty or not set."""
     return next(((name, text) for name in names if (text := environment.get(name, "").strip())), None)
 
 
 def _choice_from(
     names: Sequence[str], environment: Mapping[str, str], values: Sequence[str]
 ) -> tuple[str, str] | None:
-    """Return the first variable that is set and its value in lower case, or None.
+    """Return the first variable that is set and its value in lower case, or None if none is set.
 
     Raises `UsageError` if the value is not one of `values`.
     """
@@ -128,7 +128,10 @@ def _choice_from(
 
 
 def _port(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the variable with the port to serve at and the port, or None. Raises `UsageError`."""
+    """Return the variable that sets the HTTP port, and the port. Return None if no variable sets it.
+
+    Raises `UsageError` if the value is not a port.
+    """
     if (found := _first_set(HTTP_PORT, environment)) is None:
         return None
     variable, text = found
@@ -191,7 +194,10 @@ def _whole_number(variable: str, text: str) -> int:
 
 
 def token_from(variable: str | None, environment: Mapping[str, str]) -> str | None:
-    """Return the bearer token in `variable`. Raises `UsageError` if it is empty or not valid in a header."""
+    """Return the bearer token in the environment variable `variable`, or None if `variable` is None.
+
+    Raises `UsageError` if the token is empty or not valid in a header.
+    """
     if variable is None:
         return None
     token = environment.get(variable, "").strip()

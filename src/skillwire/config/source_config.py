@@ -68,7 +68,8 @@ def source_specs(
 ) -> list[SourceSpec]:
     """Return the sources from the command line, else from `SKILLS_DIR`, and the configured sources.
 
-    Raises `UsageError` if there are no sources, unless `allow_empty` is set.
+    Each source occurs once. `prefix` applies to all except the configured sources. Raises `UsageError` if
+    there are no sources, unless `allow_empty` is set.
     """
     given_by = SpecOrigin.COMMAND_LINE if arguments else SpecOrigin.ENVIRONMENT
     named = list(arguments) or [environment.get(SKILLS_DIR, "")]
@@ -108,7 +109,7 @@ def open_specs(
     """
     opened: list[OpenedSource] = []
     every, already_open = list(wanted), known or {}
-    # An explicit label is never changed. A derived label gets a number if it is taken.
+    # A derived label is never equal to an explicit label. A label in use gets a number.
     chosen = {each.label for each in every if each.label is not None}
     labels = {already_open[each].source.label for each in every if each in already_open}
     for each in every:
@@ -154,7 +155,7 @@ def absolute(source: str, folder: Path) -> str:
 
 
 def check_spec_opens(wanted: SourceSpec, options: SourceOptions) -> None:
-    """Raise `UsageError` if a specification can never be opened."""
+    """Raise `UsageError` if a source cannot be opened. Reads no token and fetches nothing."""
     _open(wanted, _label(wanted), options, to_fetch=False)
 
 
@@ -183,7 +184,7 @@ def _prefixed(source: Source, prefix: str | None) -> Source:
 
 
 def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
-    """Yield each source once. Two spellings of the same location count as one source."""
+    """Yield each source once. Two spellings of one location with the same prefix count as one source."""
     seen: set[tuple[str, str | None]] = set()
     for each in wanted:
         key = (canonical_place(each.argument), each.prefix)
@@ -193,7 +194,10 @@ def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
 
 
 def _parts(argument: str) -> list[str]:
-    """Split an argument into sources at its commas. The path of an existing file or folder is not split."""
+    """Split an argument into sources at commas.
+
+    An existing path is not split. An address is split only where another source follows the comma.
+    """
     if "," not in argument or os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
         return [argument] if argument.replace(",", "").strip() else []
     parts = _NEXT_SOURCE.split(argument) if SCHEME.match(argument) else argument.split(",")
@@ -227,7 +231,7 @@ class LibraryOptions:
     """Whether a library without sources is allowed."""
 
     def for_sources(self, configured: SourceSettings) -> SourceOptions:
-        """Return the options for every source. Includes environment and configuration file settings."""
+        """Return the options for every source, with settings from the environment and `configured`."""
         return SourceOptions(
             follow_links=self.follow_links,
             limits=limits_from(os.environ, configured.limits),
@@ -258,10 +262,10 @@ def open_sources(
 
 
 def spelled(argument: str) -> str:
-    """Return a source in the form in which it is written to the configuration file. Raises `UsageError`.
+    """Return a source in the form in which it is written to the configuration file.
 
-    A local path becomes absolute, because a server may be started in any folder. An address that contains a
-    token is an error.
+    A local path becomes absolute, because a server may be started in any folder. Raises `UsageError` if the
+    path does not exist, or if the address of a repository contains a token or user name.
     """
     if is_local(argument):
         path = local_path(argument)
@@ -283,7 +287,7 @@ def spelled(argument: str) -> str:
 
 
 def check_source_opens(source: ConfiguredSource) -> None:
-    """Raise `UsageError` if the source can never be served."""
+    """Raise `UsageError` if a server cannot open the source. Reads no token and fetches nothing."""
     wanted = SourceSpec(
         source.source, SpecOrigin.CONFIGURATION, source.label, source.prefix, source.token_env
     )

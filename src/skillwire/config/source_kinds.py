@@ -42,11 +42,14 @@ class SourceOptions:
     live: bool = False
     """Whether the sources are watched. A watched source may be missing at first."""
     serving: bool = False
-    """Whether clients are served. If so, when an edit breaks a skill, its last good version stays."""
+    """Whether clients are served.
+
+    If so, folders have a scan cache, and if an edit breaks a skill, its last good version stays.
+    """
     cache: Path = field(default_factory=lambda: cache_folder_from({}))
-    """The folder for copies of fetched sources."""
+    """The folder for copies of fetched sources, and for scan caches."""
     allowed_origins: tuple[str, ...] = ()
-    """Further origins to which web sources may redirect."""
+    """Further origins from which web sources may download."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -89,7 +92,7 @@ def is_local(argument: str) -> bool:
 
 
 def is_folder(place: str) -> bool:
-    """Return whether a source is a local folder."""
+    """Return whether a source is a local folder that exists."""
     return is_local(place) and Path(place).is_dir()
 
 
@@ -102,7 +105,10 @@ def is_on_github(argument: str) -> bool:
 
 
 def local_path(argument: str) -> Path:
-    """Return the path that an argument names. Raises `UsageError` if the argument cannot be a path."""
+    """Return the path that an argument names, with `~` expanded. The path need not exist.
+
+    Raises `UsageError` if the argument cannot be a path.
+    """
     path = Path(argument)
     try:
         path = path.expanduser()
@@ -117,7 +123,10 @@ def local_path(argument: str) -> Path:
 
 
 def canonical_place(argument: str) -> str:
-    """Return one form of a source's location, the same for every spelling of it."""
+    """Return a source's location in one form, so that other spellings of it can be recognized.
+
+    Resolves local paths, and converts GitHub URLs to `github:…`. Any other argument stays unchanged.
+    """
     try:
         if is_local(argument):
             return str(local_path(argument).resolve())

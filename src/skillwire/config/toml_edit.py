@@ -1,4 +1,4 @@
-"""Make a change to a TOML text, and leave all the rest of the text as it is."""
+"""Make one change to a TOML text, and keep all other text as written."""
 
 import tomllib
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -25,9 +25,10 @@ def table_in(
 
 
 def changed(text: str, attempts: Sequence[Change]) -> str | None:
-    """Return `text` after the first attempt that changes nothing else in it.
+    """Return `text` after the first attempt that has exactly the expected effect, or None if none has.
 
-    Return None if there is no such attempt.
+    The first attempt, made on plain values, defines the expected effect. If it has no effect, return `text`
+    unchanged.
     """
     values = _values(text)
     attempts[0](values)

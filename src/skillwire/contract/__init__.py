@@ -1,7 +1,7 @@
 """The repository contract: a team's rules for its skills beyond the Agent Skills standard.
 
-Programs call `validate_skill_frontmatter`. Servers get the contract from `ContractOptions`, in
-`ServeOptions.additions`.
+`validate_skill_frontmatter` checks the frontmatter of one skill. `ContractOptions`, passed in
+`ServeOptions.additions`, adds the contract to a server.
 """
 
 from typing import TYPE_CHECKING

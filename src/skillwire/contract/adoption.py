@@ -45,9 +45,12 @@ class NotAdoptedError(Exception):
 def adopt(content: bytes, facts: SkillFacts, key: str, sidecar: bytes | None) -> bytes:
     """Return the content of a `SKILL.md` with a metadata block under `key`.
 
-    The new block contains everything in `sidecar`, which is the content of a `metadata.yaml` or None. If the
-    skill already has a block, the content is unchanged. Comments and other fields stay as they are. Raises
-    `NotAdoptedError` if an existing block lacks something in `sidecar`, or the new block would break a rule.
+    `sidecar` is the content of the skill's `metadata.yaml`, or None if there is no such file. A new block
+    contains all its fields. If the skill already has a block, the content is unchanged. Comments and other
+    fields stay as they are.
+
+    Raises `NotAdoptedError` if an existing block differs from `sidecar` or is under another key, or if a new
+    block cannot be written or would break a rule.
     """
     try:
         draft = EditableFrontmatter.of(content)
@@ -82,7 +85,7 @@ def _values(text: str) -> Mapping[str, Json]:
 
 
 def _reject_missing(known: Mapping[str, Json], block: Mapping[str, Json], key: str) -> None:
-    """Raise `NotAdoptedError` if the block lacks a field of the sidecar, or has another value for it."""
+    """Raise `NotAdoptedError` if the block lacks a field of `metadata.yaml`, or has another value for it."""
     for name, value in known.items():
         if name not in block:
             reason = f"{quoted(METADATA_FILE)} has the field {quoted(name)}, which the block does not have"
@@ -93,7 +96,7 @@ def _reject_missing(known: Mapping[str, Json], block: Mapping[str, Json], key: s
 
 
 def _is_same(name: str, written: Json, value: Json) -> bool:
-    """Return whether the block's value is the sidecar's value, or what a fix makes of that value."""
+    """Return whether the block's value is equal to the one in `metadata.yaml`, as it is or after a fix."""
     if name == "version" and isinstance(value, (int, float)) and isinstance(written, str):
         # YAML reads `1.10` as 1.1, and the fix writes "1.10.0".
         short, _, patch = written.rpartition(".")
@@ -115,7 +118,11 @@ def _reject_other_blocks(fields: Mapping[str, Json], key: str) -> None:
 def _with_block(
     draft: EditableFrontmatter, facts: SkillFacts, key: str, text: str, known: Mapping[str, Json]
 ) -> bytes:
-    """Return the file with the block: the sidecar's text if it can be indented, else its values as JSON."""
+    """Return the `SKILL.md` with a new block.
+
+    The block contains the text of `metadata.yaml` or, if the text cannot be indented, its values as JSON.
+    Raises `NotAdoptedError` if neither gives a valid block.
+    """
     folder, expected = facts.folder, deepcopy(dict(draft.values))
     subject = ContractSkill(replace(facts, frontmatter=draft.values), key, known)
     if fault := id_fault(subject.namespace, "id"):
@@ -144,7 +151,10 @@ def _contains(block: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
 
 
 def _lines(subject: ContractSkill, inner: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of the block: required fields that the sidecar lacks, then the lines of the sidecar."""
+    """Yield the lines of the block: an `id` and `version` if they are missing, then the lines `inner`.
+
+    If `metadata.yaml` has no fields, capabilities and references from the skill's files replace `inner`.
+    """
     if "id" not in subject.block:
         yield f"id: {format_scalar(subject.namespace)}"
     if "version" not in subject.block:
@@ -179,7 +189,10 @@ def _found_references(files: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _as_json(known: Mapping[str, Json]) -> list[str]:
-    """Return the values of the sidecar, one field per line, without a version that may have lost a zero."""
+    """Return the values of `metadata.yaml`, one field per line.
+
+    Leaves out a version that is a number, because YAML reads `1.10` as `1.1`.
+    """
     known = {name: each for name, each in known.items() if name != "version" or isinstance(each, str)}
     return [f"{format_scalar(name)}: {json.dumps(each, ensure_ascii=False)}" for name, each in known.items()]
 

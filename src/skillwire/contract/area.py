@@ -1,4 +1,4 @@
-"""Registration of the repository contract: its commands, and its options for `serve` and `check`."""
+"""Declaration of the `contract` area: its commands, and its options for `serve` and `check`."""
 
 from skillwire.area import Area, Command
 

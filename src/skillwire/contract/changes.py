@@ -33,7 +33,10 @@ class CommittedEntry:
     id: str
 
     def is_at(self, path: Path) -> bool:
-        """Return whether the file or symbolic link at `path` has the committed content."""
+        """Return whether `path` is a file or symbolic link with the committed content.
+
+        Executable bits are ignored.
+        """
         try:
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
@@ -72,7 +75,10 @@ class WorkingCopy:
 
     @classmethod
     async def around(cls, folder: Path) -> "WorkingCopy":
-        """Return the working copy that contains a folder. Raises `UsageError` if there is none."""
+        """Return the working copy that contains a folder.
+
+        Raises `UsageError` if there is none, or if git does not trust the repository's owner.
+        """
         try:
             found = await _git(folder, "rev-parse", "--show-toplevel")
         except SourceError as error:
@@ -89,13 +95,17 @@ class WorkingCopy:
         return cls(_real(os.fsdecode(found.content.rstrip(b"\r\n"))))
 
     async def merge_base(self, revision: str) -> str:
-        """Return the last common commit of `revision` and `HEAD`. Raises `SourceError`."""
+        """Return the id of the last common commit of `revision` and `HEAD`.
+
+        Raises `SourceError` if there is none.
+        """
         return (await _git(self.top, "merge-base", revision, "HEAD")).text
 
     async def changed(self, base: str | None, below: Sequence[Path]) -> set[Path]:
-        """Return the files in these folders that differ from `base`, including files in submodules.
+        """Return the files in the folders `below` that differ from the commit `base`, also in submodules.
 
-        Without a `base`, every file is new. An untracked file is new unless git ignores it.
+        Removed files differ, and so do untracked files that git does not ignore. If `base` is None, every
+        file differs. For a symbolic link, the path of its target is also returned.
         """
         before: Mapping[str, CommittedEntry] = await self._known(base) if base is not None else {}
         now = await self._names()
@@ -129,7 +139,7 @@ class WorkingCopy:
 
 
 async def _changed_inside(folder: Path, known: CommittedEntry | None, below: Sequence[Path]) -> set[Path]:
-    """Return the changed files of a nested repository, such as a submodule."""
+    """Return the changed files of a nested repository, such as a submodule; none without `.git`."""
     if not (folder / ".git").exists():
         return set()
     inner = await WorkingCopy.around(folder)
@@ -157,7 +167,7 @@ async def _git(folder: Path, *arguments: str) -> Output:
 
 
 def _environment() -> dict[str, str]:
-    """Return an environment with the user's git configuration, which includes `safe.directory`."""
+    """Return an environment that uses the user's git configuration, which may set `safe.directory`."""
     names = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
     isolated = {name: value for name, value in local_environment().items() if name not in names}
     return {**isolated, **{name: os.environ[name] for name in names if name in os.environ}}
@@ -179,7 +189,7 @@ def _real(path: str | Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """The changed files, and all their parent folders."""
+    """The changed files, and all folders above them."""
 
     files: frozenset[Path]
     folders: frozenset[Path]
@@ -201,7 +211,7 @@ class ChangedFiles:
         return _real(folder) in self.folders
 
     def _removed(self) -> Iterator[str]:
-        """Yield the folder names of removed skills."""
+        """Yield the folder names of removed skills. By the contract, these were the ids of the skills."""
         return (file.parent.name for file in self.files if file.name == SKILL_FILE and not file.exists())
 
 

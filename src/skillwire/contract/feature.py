@@ -1,4 +1,4 @@
-"""The contract's MCP resources: a catalog, and skills with versions, tags and references."""
+"""The contract as an addition to a server: its options, and its resources with versions and tags."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -34,14 +34,14 @@ _TEMPLATES = {
 
 @dataclass(frozen=True, slots=True)
 class ContractOptions:
-    """Adds the repository contract to a server, as one of the `additions` of `ServeOptions`."""
+    """Options that add the repository contract to a server. Pass them in `ServeOptions.additions`."""
 
     key: str | None = None
     """Frontmatter key of the metadata block. Default: `x-skillwire` or `x-personal-mcp`."""
     tolerant: bool = False
-    """Whether to leave out only the skills that violate the contract.
+    """Whether valid skills are published while the catalog has errors.
 
-    If False, an error in any skill leaves everything that is published as it was.
+    If False, published skills are neither added nor updated until all errors are fixed.
     """
 
     def add_to(self, library: Library) -> AddedFeatures:
@@ -118,10 +118,7 @@ class ContractResources(ExtraResources):
         return self._publisher.of(catalog).published
 
     def _of(self, catalog: Catalog) -> dict[str, ContractResource]:
-        """Return the resources that can be read now, by URI.
-
-        A published skill may list a file that no longer exists.
-        """
+        """Return the resources that can be read now, by URI. Resources of removed files are left out."""
         published = self._published(catalog)
         return {
             uri: each

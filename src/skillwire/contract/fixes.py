@@ -23,9 +23,9 @@ _SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A replacement for the text from `start` to `end`.
+    """A replacement for the characters from `start` to `end` of `EditableFrontmatter.text`.
 
-    Write line breaks as `\\n`; the file keeps its own style.
+    Line breaks in `text` are `\\n`. They are written in the style of the file.
     """
 
     start: int
@@ -49,7 +49,7 @@ class EditableFrontmatter:
         return cls(content, text, load(text).values, find_positions(text))
 
     def apply_edits(self, edits: Iterable[Edit]) -> bytes:
-        """Return the file with these edits applied. Edits must not overlap. All other bytes stay the same."""
+        """Return the `SKILL.md` with these edits, which must not overlap. All other bytes stay the same."""
         parts = split(self.content)
         source = self.content[parts.start : parts.end].decode()
         offsets = _offsets(source)
@@ -70,16 +70,17 @@ class EditableFrontmatter:
 
 
 def _offsets(source: str) -> list[int]:
-    """Map offsets in `source` with `\\n` line breaks to offsets in `source` itself, including its end."""
+    """Return the offset of each character in `source`, and of its end. `\\r\\n` counts as one character."""
     positions = (at for at in range(len(source)) if source[max(at - 1, 0) : at + 1] != "\r\n")
     return [*positions, len(source)]
 
 
 def apply_fixes(content: bytes, rules: Iterable[Rule], key: str | None, folder: str | None) -> bytes:
-    """Return a `SKILL.md` in which the violations of these rules are fixed.
+    """Return the content of a `SKILL.md` after fixing the violations of these rules.
 
-    The block is under `key` or, without one, under one of `BLOCK_KEYS`. Rules without a fix are ignored. A
-    fix that would also change other values is not applied. Raises `UnreadableError`.
+    The block is under `key` or, if that is None, under one of `BLOCK_KEYS`. `folder` is the name of the
+    skill's folder. Rules without a fix are ignored. A fix that would also change other values is not applied.
+    Raises `UnreadableError`.
     """
     for rule in dict.fromkeys(rules):
         if (fix := FIXES.get(rule)) is not None:
@@ -186,7 +187,7 @@ def _capabilities(
 
 
 Fix = Callable[[EditableFrontmatter, ContractSkill, dict[str, Json]], Iterable[Edit]]
-"""Yields the edits that fix a problem, and updates the last argument to the expected frontmatter."""
+"""A function that yields the edits of a fix, and updates its last argument to the expected frontmatter."""
 
 FIXES: Mapping[Rule, Fix] = {
     Rule.ALLOWED_TOOLS_FORMAT: _tools,
@@ -197,10 +198,11 @@ FIXES: Mapping[Rule, Fix] = {
 
 
 def _replace_value(draft: EditableFrontmatter, field_path: FieldPath, text: str) -> Iterator[Edit]:
-    """Yield the edits that replace the value of a field."""
+    """Yield the edit that replaces the value of a field. Yield nothing if a comment would be lost."""
     place = draft.places[field_path]
     written = draft.text[place.start : place.end]
-    # The first line of a block scalar may end in a comment, which must not be lost. Also keep its line break.
+    # The first line of a block scalar may end in a comment. The text of a block scalar ends in a line break,
+    # which must stay.
     if not (written.startswith(("|", ">")) and "#" in written.partition("\n")[0]):
         yield Edit(place.start, place.end, text + ("\n" if written.endswith("\n") else ""))
 

@@ -1,4 +1,4 @@
-"""Check the skills in local folders against the contract, with line numbers."""
+"""Check the skills of a library against the contract, and add line numbers to their problems."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,11 +20,11 @@ from skillwire.library.library import Library
 
 _MAX_FILES = 10_000
 _READ_OF_A_FILE = 256 * 1024
-"""Number of bytes of each other file that are searched for file names."""
+"""Maximum number of bytes of a `metadata.yaml` that are read."""
 
 
 def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
-    """Yield the problems of one `SKILL.md`, with line numbers. `text` is its frontmatter."""
+    """Yield the problems of one `SKILL.md`, with the lines of their fields. `text` is its frontmatter."""
     if not (problems := tuple(problems)):
         return
     lines = {format_field_path(field_path): place.line for field_path, place in find_positions(text).items()}
@@ -34,7 +34,7 @@ def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
 
 
 def _nearest(lines: dict[str, int], field: str) -> int | None:
-    """Return the line of a field, or of its nearest parent that exists, or None."""
+    """Return the line of a field or of its nearest parent in `lines`, or None if `lines` has neither."""
     while field:
         if field in lines:
             return lines[field]
@@ -44,18 +44,18 @@ def _nearest(lines: dict[str, int], field: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class SkillFolders:
-    """The checked skills of a library, and the folder of each. Keys are the paths used in problems."""
+    """The checked skills of a library, and their folders and URIs. Keys are the paths used in problems."""
 
     checked: CheckedCatalog
     folders: Mapping[str, Path]
     uris: Mapping[str, str]
-    """The URI of each skill that can be served."""
+    """The URI of the `SKILL.md` of each skill that can be served."""
     own: frozenset[str]
-    """Skills in local folders that the user named. Skills in fetched copies are not included."""
+    """The skills in local folders that the user named. Skills in fetched copies are not included."""
 
 
 def check_folders(library: Library, key: str | None) -> SkillFolders:
-    """Check every skill of a loaded library, including skills that it cannot serve."""
+    """Check every skill of a loaded library, including skills in local folders that it cannot serve."""
     catalog = library.catalog
     served = {display_path(entry, catalog): entry for entry in catalog.entries.values() if entry.listed}
     found = dict(_files_with_errors(library))
@@ -91,7 +91,10 @@ def _facts(path: str, folder: Path, problems: tuple[Problem, ...]) -> SkillFacts
 
 
 def _paths(folder: Path) -> Iterator[str]:
-    """Yield the paths of at most `_MAX_FILES` files in a folder. Hidden files are left out."""
+    """Yield the relative paths of files in a folder. Examines at most `_MAX_FILES` files.
+
+    Hidden files, and files in hidden folders, are left out.
+    """
     count = 0
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -106,7 +109,7 @@ def _paths(folder: Path) -> Iterator[str]:
 async def all_problems(
     library: Library, skills: SkillFolders, selected: Iterable[CheckedSkill]
 ) -> list[Problem]:
-    """Return all problems of the `selected` skills, with violations of the contract, by file and line."""
+    """Return the problems of the `selected` skills with line numbers, sorted by file and line."""
     found: list[Problem] = []
     for skill in selected:
         content = await _content(library, skills, skill) if skill.problems else None
@@ -128,7 +131,7 @@ async def _content(library: Library, skills: SkillFolders, skill: CheckedSkill) 
 
 
 def _with_block(skill: CheckedSkill, skills: SkillFolders) -> Iterator[Problem]:
-    """Yield the problems of a skill. The hint about a `metadata.yaml` shows the block that replaces it."""
+    """Yield the problems of a skill. The hint about a `metadata.yaml` shows the block to write instead."""
     for problem in skill.problems:
         if problem.rule is not Rule.CONTRACT_METADATA_FILE:
             yield problem
@@ -139,7 +142,7 @@ def _with_block(skill: CheckedSkill, skills: SkillFolders) -> Iterator[Problem]:
 
 
 def _beginning(file: Path) -> str:
-    """Return the first bytes of a file as text, or an empty string if it cannot be read."""
+    """Return the first `_READ_OF_A_FILE` bytes of a file as text, or `""` if it cannot be read."""
     try:
         with file.open("rb") as opened:
             return opened.read(_READ_OF_A_FILE).decode(errors="replace")

@@ -74,7 +74,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SkillFrontmatter:
-    """A valid frontmatter as typed values. `raw` is the original frontmatter, which is published."""
+    """Valid frontmatter as typed values, without whitespace around strings."""
 
     name: str
     description: str
@@ -99,7 +99,7 @@ def validate_skill_frontmatter(
 ) -> SkillFrontmatter:
     """Validate frontmatter and return it as a typed value.
 
-    Raises `ContractError` with one error for each violation.
+    Raises `ContractError` with every error found. Warnings are in `SkillFrontmatter.warnings`.
 
     The metadata block is under `key`, by default `x-skillwire` or `x-personal-mcp`. `dir_name` is the name of
     the skill's folder. Files and other skills are not checked.
@@ -142,13 +142,13 @@ def build_frontmatter(
 
 
 def allowed_tools(raw: Mapping[str, Json]) -> list[str]:
-    """Return the allowed tools. The field may be text or a list."""
+    """Return the tools in the field `allowed-tools`, which may be text or a list."""
     value = raw.get("allowed-tools")
     return parse_tools(value) if isinstance(value, str) else texts(value)
 
 
 def metadata_of(raw: Mapping[str, Json]) -> dict[str, str]:
-    """Return `metadata` with its values converted to text."""
+    """Return `metadata` with its values converted to text. Empty if `metadata` is not a mapping."""
     metadata = raw.get("metadata")
     return {name: _as_text(value) for name, value in metadata.items()} if isinstance(metadata, dict) else {}
 

@@ -11,14 +11,14 @@ from skillwire.core.record import Json
 
 @dataclass(frozen=True)
 class Graph:
-    """The dependencies of all skills. Each method takes roughly linear time."""
+    """The dependencies of all skills. Each method takes time roughly linear in the size of the graph."""
 
     edges: Mapping[str, tuple[str, ...]]
-    """The dependencies of each skill in the declared order, including unknown ids."""
+    """The ids on which each skill depends, in the declared order. An id may be unknown or the skill's own."""
 
     @classmethod
     def of(cls, dependencies: Mapping[str, Iterable[str]]) -> "Graph":
-        """Build the graph from the dependencies of each skill. Duplicates count once."""
+        """Build the graph from the dependencies of each skill. Sorts the skills, and drops repeated ids."""
         return cls({each: tuple(dict.fromkeys(needed)) for each, needed in sorted(dependencies.items())})
 
     def dependencies_of(self, skill_id: str) -> tuple[str, ...]:
@@ -41,9 +41,9 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The skills in topological order, then by id.
+        """The skills in topological order: each after its dependencies. Ties are broken by id.
 
-        Leaves out cycles, and skills that depend on a cycle.
+        Skills in a cycle, and skills that depend on such a skill directly or indirectly, are left out.
         """
         waiting = {each: len(self.dependencies_of(each)) for each in self.edges}
         ready = [each for each, number in waiting.items() if number == 0]
@@ -63,14 +63,20 @@ class Graph:
 
     @cached_property
     def cycles(self) -> tuple[tuple[str, ...], ...]:
-        """A shortest cycle for each strongly connected component. The first id is repeated at the end."""
+        """One cycle for each strongly connected component of two or more skills, sorted.
+
+        It is a shortest cycle through the component's smallest id. That id is its first and its last item.
+        """
         components = (
             component for component in _components(self.edges, self.dependencies_of) if len(component) > 1
         )
         return tuple(sorted(self._shortest_cycle(component) for component in components))
 
     def closure(self, skill_id: str) -> tuple[str, ...]:
-        """Return the direct and indirect dependencies of a skill, in topological order."""
+        """Return the direct and indirect dependencies of a skill, in topological order.
+
+        Dependencies that `order` leaves out come last, by id. Unknown ids and the skill itself are left out.
+        """
         found: set[str] = set()
         pending = [skill_id]
         while pending:
@@ -141,7 +147,8 @@ def _settle(unsettled: dict[str, None], node: str) -> frozenset[str]:
 def as_tree(graph: Graph) -> Iterator[str]:
     """Yield the lines of a tree: each skill without dependents, with its dependencies below it.
 
-    The dependencies of a skill are shown only once, so there is at most one line for each skill and edge.
+    Skills that only cycles lead to follow at the end. The dependencies of a skill are shown only once, so
+    there are at most as many lines as skills and dependencies together.
     """
     roots = [each for each in graph.edges if not graph.dependents[each]]
     drawn: set[str] = set()
@@ -151,7 +158,7 @@ def as_tree(graph: Graph) -> Iterator[str]:
 
 
 def as_json(graph: Graph) -> dict[str, Json]:
-    """Return the skills with their dependencies, the order, the cycles and the unknown ids."""
+    """Return the skills with their dependencies and dependents, the order, the cycles and the unknown ids."""
     return {
         "skills": [
             {"id": each, "depends_on": list(needed), "dependents": list(graph.dependents[each])}
@@ -164,7 +171,7 @@ def as_json(graph: Graph) -> dict[str, Json]:
 
 
 def as_mermaid(graph: Graph) -> Iterator[str]:
-    """Yield the lines of a Mermaid flowchart."""
+    """Yield the lines of a Mermaid flowchart. Unknown ids have a dashed border."""
     yield "flowchart LR"
     numbers = _numbers(graph)
     for name, number in numbers.items():
@@ -176,7 +183,7 @@ def as_mermaid(graph: Graph) -> Iterator[str]:
 
 
 def as_dot(graph: Graph) -> Iterator[str]:
-    """Yield the lines of a Graphviz graph."""
+    """Yield the lines of a Graphviz graph. Unknown ids have a dashed border."""
     yield "digraph skills {"
     yield "  rankdir=LR;"
     for name in _numbers(graph):
@@ -194,7 +201,7 @@ DRAWINGS: Mapping[str, Callable[[Graph], Iterator[str]]] = {
 
 
 def _branch(graph: Graph, root: str, drawn: set[str]) -> Iterator[str]:
-    """Yield the lines for a skill and its dependencies."""
+    """Yield the lines for a skill and its direct and indirect dependencies. Add these skills to `drawn`."""
     # Pending lines: the skill, the prefix of its line, the prefix of the lines below it, and its ancestors.
     pending: list[tuple[str, str, str, frozenset[str]]] = [(root, "", "", frozenset())]
     while pending:
@@ -222,7 +229,7 @@ def _edges(graph: Graph) -> Iterator[tuple[str, str]]:
 
 
 def _numbers(graph: Graph) -> dict[str, int]:
-    """Return a number for each skill, because ids are not valid node names."""
+    """Return a number for each skill and unknown id, because not every id is a valid node name."""
     names = dict.fromkeys((*graph.edges, *(needed for _, needed in graph.unknown())))
     return {name: number for number, name in enumerate(names)}
 

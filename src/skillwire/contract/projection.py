@@ -1,4 +1,4 @@
-"""Projection: write copies of skills that keep only the standard frontmatter fields, or check such copies."""
+"""Write or check a projection: copies of skills that use only the standard frontmatter fields."""
 
 import json
 import os
@@ -43,11 +43,14 @@ class Projection:
 
     content: bytes
     dropped: tuple[str, ...]
-    """Fields left out because the standard does not define them."""
+    """The names of the fields left out: all except the standard fields and the metadata block."""
 
 
 def project(content: bytes, key: str | None) -> Projection:
-    """Return the projection of a valid `SKILL.md`. A file that is already a projection stays the same."""
+    """Return the projection of a valid `SKILL.md`. A file that is already a projection stays the same.
+
+    The metadata block is under `key` or, if that is None, under one of `BLOCK_KEYS`.
+    """
     parts = split(content)
     written = load(parts.text).values
     key = key_of(written, key)
@@ -60,7 +63,10 @@ def project(content: bytes, key: str | None) -> Projection:
 
 
 def restore_block(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Undo a projection: move the block from `metadata` back under `key`. Other frontmatter is unchanged."""
+    """Return the frontmatter of a projection with the block moved from `metadata` back under `key`.
+
+    Frontmatter that is not a projection, or that has the key, is returned unchanged.
+    """
     metadata: Json = raw.get("metadata")
     if key in raw or projected_key(raw, key) is None or not isinstance(metadata, dict):
         return raw
@@ -76,7 +82,10 @@ def restore_block(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def standard_fields(raw: Mapping[str, Json], key: str) -> dict[str, str | dict[str, str]]:
-    """Return the standard fields of a valid frontmatter, in the order in which the projection writes them."""
+    """Return the fields of the projection of a valid frontmatter, in the order in which they are written.
+
+    `metadata` also contains the fields of the metadata block. Empty fields are left out.
+    """
     fields: dict[str, str | dict[str, str]] = {
         "name": str(raw["name"]),
         "description": str(raw["description"]).strip(),
@@ -116,7 +125,7 @@ def _tools(raw: Mapping[str, Json]) -> str:
 
 
 def _flatten_block(raw: Mapping[str, Json], key: str) -> Iterator[tuple[str, str]]:
-    """Yield the items of `metadata` that store the metadata block."""
+    """Yield the items of `metadata` that store the metadata block, one for each field of the block."""
     block = raw.get(key)
     if not isinstance(block, dict):
         return
@@ -131,7 +140,10 @@ def _compact(value: Json) -> str:
 
 
 def _parse_packed(name: str, value: Json) -> Json:
-    """Return the value of the block that an item of `metadata` stores."""
+    """Return the value of the block's field `name`, which is stored in `metadata` as `value`.
+
+    The id, the version and text that is not JSON are returned unchanged.
+    """
     if name in _PLAIN or not isinstance(value, str):
         return value
     try:
@@ -157,7 +169,7 @@ class ProjectedSkill:
     path: str
     """The skill's folder, relative to the output folder."""
     dropped: tuple[str, ...]
-    """Fields left out because the standard does not define them."""
+    """The names of the fields left out: all except the standard fields and the metadata block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +177,7 @@ class PlannedFile:
     """One file of a projection."""
 
     uri: str
-    """The URI of the resource from which the file is copied."""
+    """The URI from which the file's content is read."""
     projected: bool
     """Whether the file's frontmatter is projected. If False, the file is copied unchanged."""
     executable: bool
@@ -173,16 +185,17 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The files that a projection would write, and the problems found."""
+    """The skills and files that a projection would write, and the problems found."""
 
     key: str | None
     skills: tuple[ProjectedSkill, ...]
     files: Mapping[str, PlannedFile]
+    """The files by path, relative to the output folder."""
     problems: tuple[Problem, ...]
 
 
 def check_out_is_separate(library: Library, out: Path) -> None:
-    """Raise `UsageError` if the output folder contains a source folder or is inside one."""
+    """Raise `UsageError` if the output folder is a source folder, contains one or is inside one."""
     target = os.path.realpath(out)
     for source in library.sources:
         root = os.path.realpath(source.place)
@@ -194,9 +207,9 @@ def check_out_is_separate(library: Library, out: Path) -> None:
 
 
 def plan_projection(library: Library, key: str | None) -> Plan:
-    """Check every skill, and plan the files of the projection.
+    """Check every skill, and plan the files of the projection. Errors are reported in the plan's `problems`.
 
-    Skills that are already projected stay the same.
+    A skill that is already a projection is checked with its restored block.
     """
     catalog = library.catalog
     entries = {display_path(entry, catalog): entry for entry in catalog.entries.values()}
@@ -221,7 +234,10 @@ def _check_restored(facts: SkillFacts, key: str) -> CheckedSkill:
 
 
 async def write(library: Library, plan: Plan, site: SiteFolder) -> None:
-    """Write the planned files, and remove files of an earlier projection that are not planned."""
+    """Write the planned files, and remove files of an earlier projection that are not planned.
+
+    If writing fails, the manifest still lists every file that was written.
+    """
     try:
         site.plan(plan.files)
         async for path, content in _contents(library, plan):
@@ -234,7 +250,11 @@ async def write(library: Library, plan: Plan, site: SiteFolder) -> None:
 
 
 async def differences(library: Library, plan: Plan, site: SiteFolder) -> dict[str, list[str]]:
-    """Compare the folder with the plan. Return the paths that are missing, differ or are left over."""
+    """Compare the folder with the plan. Return lists of paths under `missing`, `differs` and `left over`.
+
+    A file differs if its content or its executable bit differs. The manifest may also be missing, and differs
+    if the last run did not finish.
+    """
     found: dict[str, list[str]] = {"missing": [], "differs": [], "left over": []}
     async for path, content in _contents(library, plan):
         existing = site.content(path)

@@ -1,4 +1,8 @@
-"""The resources that a server publishes under the contract, also while some skills are broken."""
+"""The skills that a server publishes under the contract, and their resources.
+
+The resources are the index of all skills, a card with details of each skill, and the skills' documents and
+references. The index and the cards are generated JSON. The other resources are files.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +20,7 @@ from skillwire.core.record import Json, SkillRecord
 from skillwire.library.catalog import Catalog
 
 MARKS: Mapping[str, Json] = {"readOnlyHint": True, "idempotentHint": True}
-"""Marks in `_meta` stating that a read has no side effects.
+"""Hints in the `_meta` of a resource: a read has no side effects.
 
 No version of MCP defines them in the `annotations` of a resource, only in those of a tool. The SDK drops
 annotations that the protocol version does not define.
@@ -25,7 +29,7 @@ annotations that the protocol version does not define.
 
 @dataclass(frozen=True, slots=True)
 class ContractResource:
-    """A published URI, with everything that a server registers for it."""
+    """A resource that the contract publishes, with the metadata that a server lists."""
 
     uri: str
     name: str
@@ -39,12 +43,12 @@ class ContractResource:
     skill_id: str | None = None
     """The id of the skill, or None for the index."""
     path: str | None = None
-    """The path of the file to return, or None for the index and cards, which are generated."""
+    """The path of the file in the skill's folder, or None for the index and cards, which are generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSkill:
-    """A skill without errors, and its URI."""
+    """A published skill: its valid frontmatter, and its URI."""
 
     frontmatter: SkillFrontmatter
     uri: str
@@ -52,7 +56,7 @@ class PublishedSkill:
 
     @property
     def runtime_meta(self) -> dict[str, Json]:
-        """The `_meta` of every response to a read or tool call for this skill."""
+        """The `_meta` that every result of a read or tool call for this skill contains."""
         each = self.frontmatter
         return {"skill_id": each.id, "version": each.version, "tags": list(each.tags)}
 
@@ -66,7 +70,7 @@ class PublishedSkills:
 
     @classmethod
     def of(cls, valid: Iterable[tuple[CheckedSkill, SkillFrontmatter]]) -> "PublishedSkills":
-        """Return the published form of skills without errors."""
+        """Return these skills, which have no errors, as published skills."""
         found = {each.id: PublishedSkill(each, skill.facts.uri) for skill, each in valid}
         return cls(dict(sorted(found.items())))
 
@@ -76,7 +80,7 @@ class PublishedSkills:
 
     @cached_property
     def resources(self) -> Mapping[str, ContractResource]:
-        """Every resource by URI: first the index, then cards, `SKILL.md` files and references."""
+        """Every resource by URI: the index, all cards, then each skill's files."""
         resources = [_INDEX, *map(_card, self.skills.values())]
         for skill in self.skills.values():
             resources.extend(_files(skill.frontmatter))
@@ -171,7 +175,7 @@ def _meta(skill: SkillFrontmatter, path: str) -> dict[str, Json]:
 
 
 def _summary(skill: SkillFrontmatter) -> dict[str, Json]:
-    """Return the fields that the index and the card share."""
+    """Return the fields of a skill that are both in the index and in its card."""
     return {
         "id": skill.id,
         "description": skill.description,
@@ -194,7 +198,7 @@ def _json(value: dict[str, Json]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The check of one catalog, and the skills published for it."""
+    """The result of checking one catalog, and the skills published for it."""
 
     checked: CheckedCatalog
     published: PublishedSkills
@@ -204,9 +208,9 @@ class Publication:
 class ContractPublisher:
     """Decides which skills are published for each successive catalog of a library.
 
-    If strict, a catalog with errors changes nothing: the skills published before stay, unless they were
-    removed. If tolerant, valid skills are published, and the last valid version of a broken skill stays until
-    the skill is removed.
+    If `tolerant` is False, and a catalog has errors, the skills published before stay as they were, except
+    removed skills. If `tolerant` is True, valid skills are published, and the last valid version of a broken
+    skill stays until the skill is removed.
     """
 
     key: str | None = None
@@ -242,6 +246,6 @@ class ContractPublisher:
 
 
 def _broken(found: CheckedCatalog, known: Mapping[str, PublishedSkill]) -> dict[str, PublishedSkill]:
-    """Return the last valid version of each skill that is broken now."""
+    """Return the last valid version of each skill that is broken now, by id."""
     broken = {skill.facts.uri for skill in found.repository.skills if skill.frontmatter is None}
     return {each: skill for each, skill in known.items() if skill.uri in broken}

@@ -16,18 +16,18 @@ from skillwire.safe_text import quoted
 
 @dataclass(frozen=True, slots=True)
 class CheckedSkill:
-    """A skill and its problems."""
+    """The result of checking one skill."""
 
     facts: SkillFacts
     key: str
     """Frontmatter key of its metadata block."""
     id: str
-    """The skill's id. If it has none, its name, folder or path."""
+    """The skill's id. Without an id, its name, else the name of its folder, else its path."""
     has_id: bool
     depends_on: tuple[str, ...]
     problems: tuple[Problem, ...]
     frontmatter: SkillFrontmatter | None
-    """Its typed frontmatter, or None if there is an error."""
+    """Its typed frontmatter, or None if one of its problems is an error."""
 
     def with_problems(self, problems: Sequence[Problem]) -> "CheckedSkill":
         """Return a copy with these problems added. If one is an error, the copy has no `frontmatter`."""
@@ -58,7 +58,7 @@ class Repository:
 
     @property
     def valid(self) -> Iterator[tuple[CheckedSkill, SkillFrontmatter]]:
-        """The skills without errors."""
+        """The skills without errors, each with its typed frontmatter."""
         return ((skill, skill.frontmatter) for skill in self.skills if skill.frontmatter is not None)
 
 
@@ -75,7 +75,10 @@ def check_one(facts: SkillFacts, key: str) -> CheckedSkill:
 
 
 def check_repository(checked: Iterable[CheckedSkill]) -> Repository:
-    """Check the relations between skills: duplicate ids, unknown dependencies and cycles."""
+    """Return the repository of these skills, with the problems in the relations between them.
+
+    Such problems are duplicate ids, unknown dependencies, cycles, and dependencies on skills with errors.
+    """
     skills = sorted(checked, key=lambda skill: skill.facts.path)
     first: dict[str, CheckedSkill] = {}
     for skill in sorted(skills, key=lambda skill: not skill.has_id):
@@ -93,7 +96,7 @@ def _relations(
     first: Mapping[str, CheckedSkill],
     cycles: Mapping[str, tuple[str, ...]],
 ) -> Iterator[Problem]:
-    """Yield the problems with a skill's id and dependencies."""
+    """Yield an error for an id that is taken, for each unknown dependency, and for a cycle."""
     if skill.has_id and (other := first[skill.id]) is not skill:
         message = f"the id {quoted(skill.id)} belongs to {quoted(other.facts.path)}"
         hint = "give one of the two another id, name and folder"
@@ -110,7 +113,7 @@ def _relations(
 
 
 def _with_warnings(skill: CheckedSkill, broken: set[str]) -> CheckedSkill:
-    """Add a warning for each broken skill on which this valid skill depends."""
+    """Return a skill with a warning for each dependency in `broken`. A skill with errors stays unchanged."""
     if skill.frontmatter is None:
         return skill
     message = "the skill {} breaks the contract, so this one may lack something"
@@ -142,18 +145,18 @@ class CheckedCatalog:
     catalog: Catalog
     repository: Repository
     others: tuple[Problem, ...]
-    """Problems of sources, and of skills that are not in the catalog."""
+    """The catalog's problems that belong to none of the checked skills, such as those of sources."""
     known: Mapping[str, tuple[SkillRecord, CheckedSkill]]
     """Each record and the result of checking it alone, by URI.
 
-    Reused in the next check if the record is the same.
+    The next check reuses the result if the record and the key of its block are the same.
     """
     new_key: str
     """The key for a skill without a block."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All problems, with the severities of the contract."""
+        """All problems: `others`, then those of the checked skills."""
         return (*self.others, *self.repository.problems)
 
     @property
@@ -169,8 +172,8 @@ def check_catalog(
 ) -> CheckedCatalog:
     """Check every skill in `catalog`, and `more` skills that are not in it. Reuses results from `before`.
 
-    Without a `key`, the block of each skill is under one of `BLOCK_KEYS`. Live skills from connected
-    programs are left out, because they are not part of the repository.
+    If `key` is None, the block of each skill is under one of `BLOCK_KEYS`. Live skills, and records without a
+    `name` in their frontmatter, are not checked.
     """
     old: Mapping[str, tuple[SkillRecord, CheckedSkill]] = before.known if before is not None else {}
     known: dict[str, tuple[SkillRecord, CheckedSkill]] = {}

@@ -1,4 +1,4 @@
-"""`serve --contract`: the options, and the check before a server starts."""
+"""`serve --contract`: its options, the features that it adds, and the check before a server starts."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -35,7 +35,7 @@ class ContractServeFlags(ServeFlags):
 
 
 class ContractPart(ServePart):
-    """Adds the repository contract to a server."""
+    """Adds the repository contract to a server, and checks the skills before the server starts."""
 
     def __init__(self, key: str | None, *, tolerant: bool) -> None:
         self._key = key
@@ -51,9 +51,9 @@ class ContractPart(ServePart):
 
 
 def check_before_serving(library: Library, key: str | None, *, tolerant: bool) -> None:
-    """Print every violation of the contract.
+    """Check the library against the contract, and print every error and a summary on stderr.
 
-    Raises `SourceError` if there is one, unless `tolerant` is set.
+    If there is an error, and `tolerant` is not set, raises `SourceError` instead of printing the summary.
     """
     from skillwire.contract.report import print_contract_problems  # noqa: PLC0415 - as above
     from skillwire.contract.repository import check_catalog  # noqa: PLC0415

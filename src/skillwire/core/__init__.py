@@ -1,1 +1,1 @@
-"""What a skill is: record, file, digest, URI, names, problems. Also helpers that all packages use."""
+"""The data types of skills, templates and problems, and helpers for files, locks, JSON and HTTP bodies."""

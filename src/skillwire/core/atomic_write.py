@@ -1,4 +1,4 @@
-"""Replace files and folders atomically, and remove temporary files of writers that were killed."""
+"""Write files atomically, stage and remove folders, and remove temporary files of killed writers."""
 
 import os
 import re
@@ -12,26 +12,29 @@ from tempfile import NamedTemporaryFile, mkdtemp
 from skillwire.core.file_lock import FileLock, is_in_use, mark_in_use
 
 ABANDONED_SECONDS = 5.0
-"""Seconds after which an unlocked temporary file counts as abandoned.
+"""Seconds after which an unlocked temporary file or folder counts as abandoned.
 
-A new file is unlocked for a short time after it is created.
+It is unlocked for a short time after it is created.
 """
 
 _DEFAULT_MODE = 0o644
-"""The mode of a new file. An existing file keeps its mode."""
+"""The mode of a new file that is not private. An existing file keeps its mode unless it becomes private."""
 _SUFFIX = ".skillwire-tmp"
 _TEMPORARY = re.compile(rf"\.(.+)\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}", re.DOTALL)
 _STAGING_NAME = "pulling"
 MOVED_ASIDE_NAME = "old"
-"""The name in a staging folder for the folder that is being replaced.
+"""The name under which a folder is moved into a staging folder while it is being replaced.
 
-The folder moved aside may be the only copy, so it is not removed.
+After an error, this may be the only copy, so a staging folder that contains it is kept.
 """
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Generator[None]:
-    """Hold an exclusive lock on this folder. On file systems without locks, the last writer wins."""
+    """Hold an exclusive lock on a folder inside this block. Raises `OSError`.
+
+    On file systems without locks, the last writer wins.
+    """
     with FileLock(folder) as lock:
         lock.lock()
         yield
@@ -43,8 +46,8 @@ def staged_file(
 ) -> Generator[Path]:
     """Yield a temporary file with this content beside `path`, for the caller to rename. Raises `OSError`.
 
-    The file is removed afterwards unless it was renamed. With `private`, only the owner can read it. With
-    `durable=False`, it may be lost if the machine crashes.
+    The file is removed afterwards unless it was renamed. It has the mode of an existing `path`. With
+    `private`, only the owner can read it. With `durable=False`, a crash of the machine may lose its content.
     """
     mode = 0o600 if private else path.stat().st_mode & 0o777 if path.exists() else _DEFAULT_MODE
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX, delete=False) as file:
@@ -65,7 +68,10 @@ def staged_file(
 
 
 def replace_file(path: Path, content: bytes, *, private: bool = False, durable: bool = True) -> None:
-    """Write `path` atomically: a reader sees either the old or the new content. Raises `OSError`."""
+    """Write `path` atomically: a reader sees either the old or the new content. Raises `OSError`.
+
+    `private` and `durable` have the same meaning as in `staged_file`.
+    """
     with staged_file(path, content, private=private, durable=durable) as staged:
         staged.replace(path)
 
@@ -79,9 +85,8 @@ def temporary_folder(folder: Path) -> Path:
 def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS) -> Generator[Path]:
     """Yield a new folder inside `folder`, and remove it afterwards unless it was renamed.
 
-    Raises `OSError`. After an error, the new folder stays if it contains something that was moved aside.
-    Before it is created, temporary files that killed writers left here more than `abandoned_seconds` ago are
-    removed.
+    Raises `OSError`. After an error, the new folder stays if it contains a folder that was moved aside. Older
+    staging folders are removed first if killed writers left them at least `abandoned_seconds` ago.
     """
     remove_abandoned(folder, {_STAGING_NAME}, seconds=abandoned_seconds)
     staging = temporary_folder(folder)
@@ -100,9 +105,9 @@ def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder if it exists. It is renamed first, so that it never remains half removed.
+    """Remove a folder if it exists. It is renamed first, so that no one sees it half removed.
 
-    Raises `OSError`.
+    Raises `OSError`. A file that cannot be removed stays in the renamed folder.
     """
     staging = temporary_folder(folder.parent)
     with suppress(FileNotFoundError):
@@ -113,10 +118,7 @@ def remove_folder(folder: Path) -> None:
 def remove_abandoned(
     folder: Path, names: Container[str] | None = None, *, seconds: float = ABANDONED_SECONDS
 ) -> None:
-    """Remove temporary files that killed writers left in `folder`.
-
-    If `names` is set, only the temporary files for targets with these names are removed.
-    """
+    """Remove the temporary files and folders that `find_abandoned` yields. Ignores errors."""
     with suppress(OSError):
         for path in find_abandoned(folder, names, seconds=seconds):
             if path.is_dir():
@@ -128,9 +130,10 @@ def remove_abandoned(
 def find_abandoned(
     folder: Path, names: Container[str] | None = None, *, seconds: float = ABANDONED_SECONDS
 ) -> Iterator[Path]:
-    """Yield the temporary files and folders that killed writers left in `folder` more than `seconds` ago.
+    """Yield the temporary files and folders that killed writers left in `folder` at least `seconds` ago.
 
-    Folders that contain something that was moved aside are left out.
+    If `names` is set, yields only temporary files for targets with these names. Leaves out staging folders
+    that contain a folder that was moved aside.
     """
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         found = _TEMPORARY.fullmatch(path.name)

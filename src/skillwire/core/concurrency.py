@@ -8,10 +8,10 @@ import anyio
 MAX_CONCURRENT_READS = 8
 """Maximum number of concurrent requests from one command to one server.
 
-Some servers take 170 ms for each file.
+Without concurrency, commands would be slow: some servers take 170 ms for each file.
 """
 MAX_CONCURRENT_UNSIZED_READS = 3
-"""The same maximum if response sizes are unknown, because each response may be as large as the limit."""
+"""Maximum number of concurrent requests for files of unknown size, each of which may be very large."""
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -25,8 +25,8 @@ async def process_in_order(
 ) -> None:
     """Call `ask` for several items concurrently, and `take` with each result in the order of the items.
 
-    Exceptions from `ask` and `take` are raised in the same order. An exception cancels the requests for later
-    items. At most `at_once` items are being requested or wait to be passed to `take`.
+    The first exception of `ask` or `take`, in the order of the items, is raised. It cancels the requests for
+    later items. At most `at_once` items are being requested or wait to be passed to `take`.
     """
     free = anyio.Semaphore(at_once)
     waiting: dict[int, Callable[[], object]] = {}

@@ -2,8 +2,8 @@
 
 Several clients validate every entry of `skills/list` and show no skill if one entry is invalid. This module
 checks everything that at least one of these clients requires: TypeScript SDK 2.4, FastMCP 4.1 and 4.2
-(frontmatter), fast-agent 0.10 (names and file paths). A skill that all of them accept is listed, however
-unusual it is. `tests/unit/protocol/test_strict_clients.py` compares these rules with the clients.
+(frontmatter), fast-agent 0.10 (names and file paths). A skill that all of them accept is listed, even if
+it is unusual. `tests/unit/protocol/test_strict_clients.py` compares these rules with the clients.
 """
 
 import re
@@ -44,10 +44,10 @@ class Nonconformity:
 
 
 def nonconformities(frontmatter: Mapping[str, object], paths: Collection[str]) -> tuple[Nonconformity, ...]:
-    """Return every reason why a strict client refuses a list with this skill, fields first.
+    """Return the reasons why strict clients refuse a list with this skill: first for fields, then for paths.
 
-    `paths` are the decoded paths of the files in the skill's entry, relative to the skill's folder. The entry
-    of a dynamic skill lists no files.
+    `paths` are the decoded paths of the files in the skill's entry, relative to the skill's folder. They are
+    empty for a dynamic skill, whose entry lists no files.
     """
     return (*_check_frontmatter(frontmatter), *_check_paths(paths))
 

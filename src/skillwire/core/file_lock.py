@@ -20,14 +20,19 @@ _BUSY = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 
 
 class FileLock:
-    """A lock on a file or folder. The system releases it when the process ends.
+    """A lock on a file or folder.
 
-    Windows and some network file systems do not support such locks. On these, every lock is granted, and the
-    last writer wins.
+    The system releases it when this process and all child processes that inherited it have ended.
+
+    Windows and some network file systems do not support such locks. There, every lock is granted unless
+    `try_lock` is called with `without_locks=False`, and the last writer wins.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Open `path`. With `create`, create a private file if there is none. Raises `OSError`."""
+        """Open `path`, except on Windows. With `create`, create a private file if there is none.
+
+        Raises `OSError`.
+        """
         self._descriptor: int | None = None
         if sys.platform == "win32":  # Windows, which cannot open folders
             return
@@ -46,7 +51,8 @@ class FileLock:
     def try_lock(self, *, shared: bool = False, without_locks: bool = True) -> bool:
         """Try to acquire the lock without waiting. Return whether it was granted.
 
-        On systems without locks, return `without_locks`.
+        A `shared` lock excludes only locks that are not shared. If the system has no locks, or the lock was
+        released before, return `without_locks`.
         """
         if sys.platform == "win32" or self._descriptor is None:
             return without_locks
@@ -66,7 +72,7 @@ class FileLock:
         return True
 
     async def acquire(self, *, seconds: float | None = None) -> bool:
-        """Wait for the lock as `lock` does, without blocking other tasks."""
+        """Wait for an exclusive lock as `lock` does, without blocking other tasks."""
         with anyio.move_on_after(seconds):
             while not self.try_lock():  # noqa: ASYNC110 - no event reports a lock of another process
                 await anyio.sleep(_RETRY_SECONDS)
@@ -80,7 +86,7 @@ class FileLock:
         """
         if sys.platform == "win32" or self._descriptor is None:
             return
-        with suppress(OSError):  # this file system has no locks
+        with suppress(OSError):  # some file systems have no locks
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         self._descriptor = None
         self._close()
@@ -95,7 +101,7 @@ class FileLock:
 
 
 def mark_in_use(path: Path) -> FileLock | None:
-    """Mark a file or folder as in use. Return the lock, or None if the path cannot be opened.
+    """Mark a file or folder as in use with a shared lock. Return the lock; None if the path cannot be opened.
 
     The mark ends when the lock is released or garbage-collected.
     """
@@ -108,7 +114,10 @@ def mark_in_use(path: Path) -> FileLock | None:
 
 
 def is_in_use(path: Path) -> bool:
-    """Return whether any process has marked a file or folder as in use."""
+    """Return whether any process has marked a file or folder as in use.
+
+    Return False if the path cannot be opened, or if the system has no locks.
+    """
     try:
         with FileLock(path) as lock:
             return not lock.try_lock()

@@ -19,14 +19,14 @@ class BodyTooLargeError(SkillwireError):
 
 
 class BoundedBody:
-    """The part of a body that has arrived. It never takes more memory than the limit plus one chunk."""
+    """The chunks of a body that have arrived so far. It holds at most `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._content = bytearray()  # not a list, because each chunk may be a single byte
 
     def add(self, piece: bytes) -> None:
-        """Append a chunk. Raises `BodyTooLargeError`."""
+        """Append a chunk. Raises `BodyTooLargeError` if the body would exceed the limit."""
         if len(self._content) + len(piece) > self._limit:
             raise BodyTooLargeError(self._limit)
         self._content += piece
@@ -36,7 +36,7 @@ class BoundedBody:
 
 
 async def read_response(response: "httpx2.Response", limit: int, *, decoded: bool) -> bytes:
-    """Return the body of a streamed response. Raises `BodyTooLargeError`.
+    """Return the body of a streamed response. Raises `BodyTooLargeError` above `limit` bytes.
 
     With `decoded`, compressed content is decompressed in chunks, and the limit applies to the result.
     Otherwise, the bytes are returned as sent.

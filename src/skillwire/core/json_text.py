@@ -16,7 +16,7 @@ _VALUE_BYTES, _CONTAINER_BYTES = 8, 56
 
 
 class JsonTooLargeError(SkillwireError, ValueError):
-    """A JSON document has more values than the limit."""
+    """A JSON document may have more values than the limit, counted as in `has_more_values`."""
 
     def __init__(self, *, max_values: int) -> None:
         self.max_values = max_values
@@ -31,7 +31,7 @@ def load_bounded_json(content: bytes, *, max_values: int) -> object:
     four times the length of the text.
 
     Raises:
-        JsonTooLargeError: The document has more than `max_values` values.
+        JsonTooLargeError: The document may have more than `max_values` values, as `has_more_values` counts.
         orjson.JSONDecodeError: The document is not valid JSON.
     """
     if has_more_values(content, max_values):
@@ -40,14 +40,18 @@ def load_bounded_json(content: bytes, *, max_values: int) -> object:
 
 
 def has_more_values(content: bytes, max_values: int) -> bool:
-    """Return whether a JSON document may have more than `max_values` values, without parsing it."""
+    """Return whether a JSON document may have more than `max_values` values, without parsing it.
+
+    Each object, array and other value counts as one; an empty object or array counts as two. Keys do not
+    count.
+    """
     if len(content) <= max_values or _separators(content) < max_values:  # true for almost every document
         return False
     return _values(content, enough=max_values) > max_values
 
 
 def _values(content: bytes, *, enough: int) -> int:
-    """Return an upper bound for the number of values. Counting stops above `enough`."""
+    """Return an upper bound for the number of values. Counting stops when the result is above `enough`."""
     # If there are no escapes, every second quote ends a string.
     text = content.replace(rb"\\", b"").replace(rb"\"", b"")
     found, in_string = 1, 0

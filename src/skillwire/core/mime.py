@@ -1,6 +1,7 @@
-"""MIME types from Skillwire's own table.
+"""Determine the MIME type of a file, and whether it is text.
 
-The system's table differs between machines and is wrong for code (S6).
+MIME types come from Skillwire's own table. The system's table differs between machines, and is wrong for
+code (S6).
 """
 
 MARKDOWN = "text/markdown"
@@ -138,7 +139,7 @@ _TEXT_APPLICATIONS = frozenset(
 
 
 def is_text(content: bytes) -> bool:
-    """Return whether `content` is sent as text: strict UTF-8 without NUL (S6)."""
+    """Return whether `content` is valid UTF-8 without NUL. Only such content is sent as text (S6)."""
     if b"\0" in content:
         return False
     try:
@@ -149,12 +150,15 @@ def is_text(content: bytes) -> bool:
 
 
 def mime_type(path: str, *, text: bool) -> str:
-    """Return the MIME type of the file at `path`. If its suffix is unknown, `text` decides."""
+    """Return the MIME type of the file at `path`.
+
+    If its suffix is unknown, return `text/plain` if `text` is set, else `application/octet-stream`.
+    """
     return mime_type_from_name(path) or (PLAIN_TEXT if text else BINARY)
 
 
 def mime_type_from_name(path: str) -> str | None:
-    """Return the MIME type for a file name, or None if its suffix is unknown."""
+    """Return the MIME type for the suffix of `path`, or None if the suffix is missing or unknown."""
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
     return _BY_SUFFIX.get(f".{suffix.lower()}") if stem and dot else None
 

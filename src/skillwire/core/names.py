@@ -1,4 +1,4 @@
-"""Rules for skill names, file paths and skill URIs, and functions that build them."""
+"""Rules for skill names and file paths, suggestions for misspelled names, and skill URIs."""
 
 import re
 import unicodedata
@@ -11,16 +11,16 @@ MAX_NAME_LENGTH = 64
 NAME_RULE = "lowercase letters, digits and single hyphens (1-64 characters)"
 
 _MAX_WORD_LENGTH = 64
-"""Maximum length of a word that is compared with names. A longer word is not a typo."""
+"""Maximum length of a word that is compared with names. A longer word cannot be a misspelled name."""
 _MAX_COMPARED = 20_000
 """Maximum number of names with which a word is compared."""
 _MAX_COMPARED_EXACTLY = 8
-"""Number of the best names that are compared exactly."""
+"""Maximum number of names that are compared exactly, after a fast comparison has selected them."""
 _CUTOFF = 0.6
-"""Minimum similarity of a name, from 0 to 1."""
+"""Default minimum similarity of a name, from 0 to 1."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
-# Limits of file systems, and of the data stored for every folder above a file.
+# Limits of common file systems. `_LEVELS` also limits the data that is stored for the folders above a file.
 _PATH_BYTES = 1024
 _NAME_BYTES = 255
 _LEVELS = 64
@@ -45,15 +45,19 @@ def is_skill_name(text: str) -> bool:
 
 
 def suggest_name(text: str) -> str:
-    """Return the valid name nearest to `text`, or `` if no valid character is left."""
+    """Return a valid name made from `text`: in lower case, with hyphens in place of other characters.
+
+    Return an empty string if `text` has no valid character.
+    """
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME_LENGTH].rstrip("-")
 
 
 def find_close_matches(word: str, known: Iterable[str], number: int, *, cutoff: float = _CUTOFF) -> list[str]:
     """Return at most `number` known names that are most similar to `word`, best first.
 
-    `cutoff` is how similar a name must be, from 0 to 1. A fast comparison of letter pairs selects the best
-    names. Only these are compared exactly.
+    `cutoff` is the minimum similarity, from 0 to 1. A fast comparison of letter pairs selects the best eight
+    of the first 20,000 names. Only these eight are compared exactly. A word of more than 64 characters has no
+    matches.
     """
     if len(word) > _MAX_WORD_LENGTH:
         return []
@@ -111,7 +115,7 @@ def portable_fault(path: str) -> str | None:
 
 
 def _portability_fault(name: str) -> str | None:
-    """Return why a name that is valid on this system is not valid on every system."""
+    """Return why some systems cannot store a file or folder with this name, or None if all systems can."""
     if _DRIVE.match(name):
         return "contains a drive letter"
     if _DEVICE.fullmatch(name):
@@ -124,7 +128,7 @@ def _portability_fault(name: str) -> str | None:
 
 
 def parent_paths(path: str) -> list[str]:
-    """Return the folders above `path`, outermost first."""
+    """Return the paths of the folders above a relative path, outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
@@ -138,11 +142,11 @@ def fold_path(path: str) -> str:
 
 
 _needs_no_escape = re.compile(r"[A-Za-z0-9._~/-]*").fullmatch
-"""Matches a path that needs no encoding. Most paths match, and this check is much faster than encoding."""
+"""Matches a path that needs no percent-encoding. Most paths match, and this check is faster than encoding."""
 
 
 def root_uri(skill_path: Iterable[str]) -> str:
-    """Return the URI of a skill's folder or a folder above skills. It has no trailing slash (S5)."""
+    """Return the URI of the folder with these path segments, without a trailing slash (S5)."""
     first, *rest = skill_path = tuple(skill_path)
     if _needs_no_escape(joined := "/".join(skill_path)) and joined.count("/") == len(rest):
         return SCHEME + joined
@@ -157,7 +161,7 @@ def file_uri(root: str, path: str) -> str:
 
 
 def parent_uri(uri: str) -> str | None:
-    """Return the URI of the folder that contains `uri`, or None at the top."""
+    """Return the URI of the folder that contains `uri`, or None if `uri` has only one segment."""
     head, separator, _ = uri.removeprefix(SCHEME).rpartition("/")
     return SCHEME + head if separator else None
 
@@ -171,7 +175,7 @@ def parents(uri: str) -> Iterator[str]:
 
 
 def last_segment(uri: str) -> str:
-    """Return the decoded text after the last slash."""
+    """Return the text after the last slash of a URI, decoded."""
     return unquote(uri.rpartition("/")[2])
 
 

@@ -16,15 +16,17 @@ MANIFEST_NAME = ".published-by-skillwire.json"
 
 
 class SiteFolder:
-    """An output folder. `finish` removes files that an earlier run wrote and this run did not write.
+    """A folder for generated files. `finish` removes files of earlier runs for which `write` was not called.
 
-    A manifest in the folder lists the files that Skillwire wrote. Other files are never touched.
+    A manifest in the folder lists the files that Skillwire wrote. All other files stay unchanged, even
+    files that already have the content to write.
     """
 
     def __init__(self, out: Path, command: str, below: str = "") -> None:
-        """Open the folder `below` inside `out`, the value of `--out`.
+        """Read the manifest of the folder `below` inside `out`, the value of `--out`.
 
-        Raises `UsageError` if it cannot be used.
+        `command` is the name of the command in error messages. Raises `UsageError` if the folder is behind a
+        symbolic link, or if its manifest cannot be read.
         """
         self.folder = out / below
         self.written: list[str] = []
@@ -39,7 +41,7 @@ class SiteFolder:
 
     @property
     def ours(self) -> frozenset[str]:
-        """The files that an earlier run wrote."""
+        """The files in the manifest of earlier runs, without those that this run removed."""
         return frozenset(self._ours)
 
     @property
@@ -48,10 +50,7 @@ class SiteFolder:
         return (self.folder / MANIFEST_NAME).is_file()
 
     def content(self, path: str) -> bytes | None:
-        """Return the content of a file, or None if there is no such file.
-
-        Symbolic links that lead outside the folder are not followed.
-        """
+        """Return the content of a file; None if it cannot be read, is a symbolic link or is behind one."""
         target = self.folder / path
         try:
             return target.read_bytes() if self._is_inside(target) and not target.is_symlink() else None
@@ -59,19 +58,29 @@ class SiteFolder:
             return None
 
     def plan(self, paths: Iterable[str]) -> None:
-        """Record the files to be written, so that the next run knows them even if this run is killed."""
+        """Add the new files among `paths` to the manifest before they are written. Raises `UsageError`.
+
+        So the next run knows these files even if this run is killed.
+        """
         new = {path for path in paths if not os.path.lexists(self.folder / path)} - self._ours
         if new - self._planned:
             self._planned |= new
             self._write_manifest(self._ours | self._current | self._planned, unfinished=True)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file atomically, unless it already has this content. Raises `UsageError`."""
+        """Write a file atomically, unless it already has this content.
+
+        Files of earlier runs that block the path are removed. Raises `UsageError` if the path is behind a
+        symbolic link, has a file that Skillwire did not write, or cannot be written.
+        """
         target = self.folder / path
         self._check_inside(target)
         try:
             self._clear_path(path, target)
-            if self.content(path) != content:
+            if self.content(path) == content:
+                if path not in self._ours:  # someone else wrote it, so a later run must not remove it
+                    return
+            else:
                 self._check_owned(path, target)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(target, content)
@@ -81,7 +90,7 @@ class SiteFolder:
         self._current.add(path)
 
     def finish(self) -> None:
-        """Remove the remaining files of earlier runs, and save the manifest."""
+        """Remove files and temporary files that are left from earlier runs, and save the manifest."""
         for path in sorted(self._ours - self._current):
             self._remove(path)
         self._remove_leftovers()
@@ -119,14 +128,14 @@ class SiteFolder:
                     left.unlink(missing_ok=True)
 
     def _is_inside(self, target: Path) -> bool:
-        """Return whether the path is inside `--out`, after following symbolic links."""
+        """Return whether no folder between `--out` and the path is a symbolic link."""
         parent = target.parent
         return os.path.realpath(parent) == os.path.join(  # noqa: PTH118 - compared as text
             os.path.realpath(self._out), *parent.relative_to(self._out).parts
         )
 
     def _check_inside(self, target: Path) -> None:
-        """Raise `UsageError` if a symbolic link leads outside `--out`."""
+        """Raise `UsageError` if a folder between `--out` and the path is a symbolic link."""
         if not self._is_inside(target):
             raise UsageError(
                 f"{quoted(str(target))} is behind a link; files behind links are never written",
@@ -134,7 +143,10 @@ class SiteFolder:
             )
 
     def _clear_path(self, path: str, target: Path) -> None:
-        """Remove a file where a folder is needed now, and vice versa. Only removes what Skillwire wrote."""
+        """Remove files that Skillwire wrote and that block the path.
+
+        These are files where the path needs a folder, and all files in a folder where the path needs a file.
+        """
         in_the_way = {above for above in parent_paths(path) if above in self._ours}
         if target.is_dir() and not target.is_symlink():
             in_the_way |= {below for below in self._ours if below.startswith(f"{path}/")}
@@ -151,7 +163,7 @@ class SiteFolder:
 
     def _remove(self, path: str) -> None:
         target = self.folder / path
-        if not self._is_inside(target):  # someone replaced it with a link, whose target must stay
+        if not self._is_inside(target):  # a folder was replaced with a link, whose target must stay
             self._ours.discard(path)
             return
         try:
@@ -167,7 +179,10 @@ class SiteFolder:
 
 
 def _read_manifest(path: Path) -> tuple[set[str], bool]:
-    """Return the valid paths in the manifest, and whether the run that wrote the manifest was interrupted."""
+    """Return the valid paths in the manifest, and whether the run that wrote the manifest was interrupted.
+
+    Without a manifest, return no paths. Raises `UsageError` if the manifest is damaged or cannot be read.
+    """
     try:
         manifest = orjson.loads(path.read_bytes())
         return {

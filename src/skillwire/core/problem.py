@@ -14,7 +14,7 @@ class Severity(StrEnum):
 
 
 class Rule(StrEnum):
-    """Every rule that Skillwire checks. Each problem names the rule that is violated.
+    """The rules that a `Problem` can name as violated.
 
     `docs/problems.md` describes the rules. For the contract's rules, see `docs/contract-rules.md`; for
     `SERVER_RULES`, see `docs/verifying.md`.
@@ -116,10 +116,10 @@ class Rule(StrEnum):
     # Prompts and resources of a server
     SURFACE_SHAPE = "surface-shape"
     SURFACE_DIFFERS = "surface-differs"
-    # A whole check of a server
+    # The whole check of a server: it took too long, or found more than it reports
     TIMEOUT = "timeout"
     MORE = "more"
-    # The repository contract; `contract/rules/skill.py` says which of these are errors
+    # The repository contract; `SEVERITIES` in `contract/rules/skill.py` says which of these are errors
     CONTRACT_BLOCK_MISSING = "contract-block-missing"
     CONTRACT_BLOCK_TYPE = "contract-block-type"
     CONTRACT_BLOCK_TWICE = "contract-block-twice"
@@ -198,17 +198,18 @@ SERVER_RULES = frozenset(
         ),
     )
 )
-"""Rules for servers. `skillwire verify` reports violations."""
+"""Rules for data from servers. `skillwire verify` and hosts report violations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem: where it is, what is wrong, and how to fix it. A skill with an error is not served."""
+    """One problem with a skill, source or server: where it is, what is wrong, and how to fix it."""
 
     path: str
-    """The path, relative to the root of the source, so that it reveals nothing about the machine.
+    """The path relative to the root of the source, so that it reveals nothing about the machine.
 
-    For a rule in `SERVER_RULES`, this is the URI, prompt or method with the problem, as the server wrote it.
+    It is `.` for a whole source. For a rule in `SERVER_RULES`, it is the URI, prompt or method with the
+    problem, as the server wrote it. It is empty or the server's label for a whole server.
     """
     rule: Rule
     severity: Severity
@@ -220,7 +221,7 @@ class Problem:
     """The label of the server with the problem, if a host uses several servers."""
 
     def to_json(self) -> dict[str, str | int | None]:
-        """Return what `check --format json` prints, with the keys in a fixed order."""
+        """Return the problem as commands print it in JSON, without `label` and with a fixed order of keys."""
         return {
             "path": escape_invisible(self.path),  # file names may contain bytes that JSON cannot represent
             "line": self.line,

@@ -1,7 +1,7 @@
-"""Track whether Skillwire owns this process, and tune the garbage collector if it does.
+"""Track whether Skillwire owns this process, and tune its garbage collector.
 
-In a program that imports Skillwire, loggers, limits, signals and memory stay as they are. The `skillwire`
-command and `skillwire.serve` own their process while they run.
+The `skillwire` command and `skillwire.serve` own their process while they run. In any other program,
+Skillwire leaves loggers, limits, signals and the garbage collector unchanged.
 """
 
 import gc
@@ -12,13 +12,13 @@ _owners = 0
 
 
 def is_ours() -> bool:
-    """Return whether this process belongs to a Skillwire command or server."""
+    """Return whether a Skillwire command or server owns this process."""
     return _owners > 0
 
 
 @contextmanager
 def owned() -> Generator[None]:
-    """Own the process inside this block. Blocks can be nested."""
+    """Make `is_ours` return True inside this block. Blocks can be nested."""
     global _owners  # noqa: PLW0603 - the process is global
     _owners += 1
     try:
@@ -29,7 +29,7 @@ def owned() -> Generator[None]:
 
 @contextmanager
 def gc_paused() -> Generator[None]:
-    """Pause garbage collection while many long-lived values are created.
+    """Pause garbage collection while many long-lived values are created, and enable it afterwards.
 
     Later collections skip all objects that exist when the block ends.
     """
@@ -44,8 +44,8 @@ def gc_paused() -> Generator[None]:
 def freeze_survivors() -> None:
     """Exclude all existing objects, such as the catalog, from later garbage collections.
 
-    With many skills, a collection of these objects would delay requests. Young objects are collected first. A
-    replaced catalog is freed by its reference count.
+    With many skills, a collection of these objects would delay requests. Young objects are collected before
+    the others are excluded. A replaced catalog is still freed, by its reference count.
     """
     gc.collect(1)
     gc.freeze()

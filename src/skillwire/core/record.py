@@ -1,4 +1,4 @@
-"""The record of a skill: its files, digests, origin and trust, without the bytes."""
+"""The record of a skill without its bytes: files, digests, origin and trust. Also the limits for skills."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 """A JSON value. Values in a catalog are shared: never modify them."""
 _MAIN = f"/{SKILL_FILE}"
 MAX_WHEN_TO_USE = 1024
-"""Maximum number of characters of `when_to_use` that are shown. A description has the same limit."""
+"""Maximum number of characters of the field `when_to_use` that are shown, the same as of a description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Limits:
     bytes: int = 16 * 1024 * 1024
     """Maximum size of all files of one skill together, in bytes."""
     depth: int = 32
-    """Maximum depth of folders below a root."""
+    """Maximum depth of folders below the root of a source."""
     entries: int = 100_000
-    """Maximum number of files and folders examined below a root."""
+    """Maximum number of files and folders that are examined below the root of a source."""
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
@@ -57,7 +57,7 @@ class Digest:
 
     @classmethod
     def from_raw(cls, raw: bytes) -> Self:
-        """Return the digest with these 32 raw bytes."""
+        """Return the digest with these 32 bytes. Raises `InvalidValueError` for another number of bytes."""
         if len(raw) != DIGEST_LENGTH:
             raise InvalidValueError("digest", raw.hex(), f"{DIGEST_LENGTH} bytes")
         digest = object.__new__(cls)
@@ -87,7 +87,7 @@ class SkillFile:
     digest: Digest
     size: int
     executable: bool = False
-    """Whether the file is executable, if the source knows. Clients see this only in archives."""
+    """Whether the file is executable. False if the source does not know. Sent to clients only in archives."""
 
     def verify(self, content: bytes, uri: str) -> bytes:
         """Return `content`, or raise `IntegrityError` if it does not have the listed digest."""
@@ -112,14 +112,14 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a skill comes from. Shown to operators; never sent to clients."""
+    """Where a skill comes from. The entry of a skill in `skills/list` does not contain its origin."""
 
     source: str
     """The label of the source."""
     location: str
-    """The folder, address or program that contains the skill."""
+    """Where the source has the skill: a folder, the skill's URI on its server, or a path in the source."""
     path: str
-    """The path of the skill's `SKILL.md` in problems, relative to the root of the source."""
+    """The path of the skill's `SKILL.md` that problems show, relative to the root of the source."""
     foreign: bool = False
     """Whether the skill comes from another operator's server.
 
@@ -130,30 +130,32 @@ class Origin:
 class Trust(StrEnum):
     """Whether a skill may be shown to models and people.
 
-    Skillwire sets the trust; nothing that a server sends changes it. The trust does not tell whether the
-    skill comes from another operator's server; `Origin.foreign` does. A server's skill is foreign even if the
-    skill is approved or the operator trusts the server. The trust is as old as the last scan, so a host never
-    relies on it for a read, and checks the approval store each time (H15).
+    Skillwire sets the trust, and ignores what servers send about it. `Origin.foreign` tells whether the skill
+    comes from another operator's server. Such a skill stays foreign even if it is approved or the operator
+    trusts the server. The trust is as old as the last scan. So before each read, a host checks the approval
+    store instead (H15).
     """
 
     OWN = "own"
     """The source belongs to the operator or user, or is a server that they trust as a whole."""
     APPROVED = "approved"
-    """The user approved exactly this content under this label (H17)."""
+    """The user approved exactly this content from the server with this label (H17)."""
     WITHHELD = "withheld"
     """No one approved the skill, or the approval is no longer valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """Why a skill is withheld, and how to get it served. Shown to people."""
+    """Why a skill is hidden from models and people, and how to make it available. For messages to people."""
 
     reason: str
     hint: str
 
 
 def when_to_use(frontmatter: Mapping[str, Json]) -> str:
-    """Return the field `when_to_use` of Claude Code on one line, or an empty string if it is not text.
+    """Return Claude Code's field `when_to_use` on one line, cut to `MAX_WHEN_TO_USE` characters.
+
+    Return an empty string if the field is missing or is not text.
 
     Like a description, this text reaches models before an approval (H27).
     """
@@ -196,7 +198,7 @@ class SkillRecord:
     withheld: Withheld | None = None
     """Why the skill is withheld. Set if and only if `trust` is `WITHHELD`."""
     nonconformities: tuple[Nonconformity, ...] = field(init=False, repr=False, compare=False)
-    """Why strict clients refuse a list with this skill. Computed from the fields above."""
+    """Why strict clients refuse a list with this skill. Computed from other fields; empty unless `listed`."""
 
     def __post_init__(self) -> None:
         name = self.name
@@ -228,20 +230,17 @@ class SkillRecord:
 
     @property
     def shown_description(self) -> str:
-        """The description in prompts and lists of skills.
-
-        The skill's entry and resource have `description` instead.
-        """
+        """The description for people and models: `shown_as` if it is set, else `description`."""
         return self.description if self.shown_as is None else self.shown_as
 
     @property
     def when_to_use(self) -> str:
-        """What the frontmatter says about when to use the skill, besides its description. Often empty."""
+        """The frontmatter field `when_to_use` on one line; empty if it is missing or is not text."""
         return when_to_use(self.frontmatter)
 
     @property
     def listed(self) -> bool:
-        """Whether the extension lists this record as a skill (S7)."""
+        """Whether the record is a skill for the extension: its frontmatter has a `name` (S7)."""
         return "name" in self.frontmatter
 
     @property
@@ -251,7 +250,7 @@ class SkillRecord:
 
     @property
     def path(self) -> str:
-        """The skill path, which people type. It distinguishes two skills with the same name."""
+        """The URI of the skill's folder without `skill://`. It is unique in a catalog."""
         return self.root.removeprefix(SCHEME)
 
     @property
@@ -261,7 +260,7 @@ class SkillRecord:
 
     @property
     def executable(self) -> frozenset[str]:
-        """The paths of the executable files, if the source knows them."""
+        """The paths of the executable files; empty if the source does not know them."""
         return frozenset(file.path for file in self.files if isinstance(file, SkillFile) and file.executable)
 
     def uri_of(self, path: str) -> str:
@@ -271,13 +270,16 @@ class SkillRecord:
     def file_at(self, uri: str) -> SkillFile | LiveFile | None:
         """Return the file with this URI, or None if the skill has no such file.
 
-        URIs are compared without decoding, because each file has exactly one URI. So a long URI costs no more
-        to reject than a short one.
+        URIs are compared without decoding, because each file has exactly one URI. So rejecting a long URI
+        takes no longer than rejecting a short one.
         """
         return next((file for file in self.files if self.uri_of(file.path) == uri), None)
 
     def children_at(self, uri: str) -> tuple[str, ...] | None:
-        """Return the sorted URIs of a folder's children, or None if the skill has no such folder."""
+        """Return the sorted URIs of the files and folders directly in a folder.
+
+        Return None if the skill has no folder with the URI `uri`.
+        """
         if uri != self.root and not uri.startswith(f"{self.root}/"):
             return None
         above = f"{uri}/"
@@ -287,5 +289,5 @@ class SkillRecord:
         return tuple(sorted(children)) if children or uri in folders else None
 
     def below(self, prefix: str) -> Self:
-        """Return the skill with the segment `prefix` before its path."""
+        """Return a copy of the record with the segment `prefix` before its path."""
         return replace(self, uri=f"{root_uri([prefix])}/{self.uri.removeprefix(SCHEME)}")

@@ -1,8 +1,8 @@
 """Arguments of a skill, in the fields and placeholders that Claude Code defines.
 
 The frontmatter names the arguments (`arguments: [issue, branch]`) or describes them (`argument-hint`). The
-text contains placeholders for their values: `$issue`, `$ARGUMENTS`, `$ARGUMENTS[0]`, `$0`. Nothing in a text
-is executed.
+text contains placeholders for their values: `$issue`, `$ARGUMENTS`, `$ARGUMENTS[0]`, `$0`. Placeholders are
+replaced; commands in a text are never executed.
 """
 
 import re
@@ -19,6 +19,7 @@ WHOLE = "arguments"
 """The name of the argument that holds all arguments, as a person types them after a slash command."""
 MAX_ADDED = 1024 * 1024
 """Maximum number of characters that arguments may add to a text."""
+_TOO_LONG = f"the arguments add more than {MAX_ADDED:,} characters to the text"
 _MAX_NAMES = 32
 _MAX_HINT = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -26,7 +27,7 @@ _KEYWORD = "ARGUMENTS"
 
 
 class TooLongError(ValueError):
-    """The arguments make a text too long."""
+    """The arguments add more than `MAX_ADDED` characters to a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class SkillArguments:
 
     @classmethod
     def of(cls, frontmatter: Mapping[str, Json]) -> Self:
-        """Return the declared arguments. Ignores values and names that cannot be used."""
+        """Return the arguments that a frontmatter declares. Ignores invalid values and names."""
         names = _words(frontmatter.get(ARGUMENTS_FIELD))
         usable = (name for name in names if _NAME.fullmatch(name) and name != _KEYWORD)
         return cls(tuple(dict.fromkeys(usable))[:_MAX_NAMES], _hint(frontmatter.get(HINT_FIELD)))
@@ -58,16 +59,20 @@ class SkillArguments:
         """Return `text` with the values in place of its placeholders.
 
         Placeholders inside a value are not replaced. `$N` without a value stays, a name without a value is
-        removed, and `\\$0` becomes `$0`. If the text contains no placeholder for a value, all values are
-        added at the end. Raises `TooLongError`.
+        removed, and `\\$0` becomes `$0`. If no placeholder takes a value, the values are added at the end,
+        after `ARGUMENTS:`. Raises `TooLongError`.
         """
         typed, positions = self._typed(values)
         filled = _Filled(typed, positions, dict(zip(self.names, positions, strict=False)))
         result = _pattern(self.names).sub(filled.replace, text)
-        return result if filled.was_used or not typed else f"{result.rstrip()}\n\n{_KEYWORD}: {typed}\n"
+        if filled.was_used or not typed:
+            return result
+        if len(typed) > MAX_ADDED:
+            raise TooLongError(_TOO_LONG)
+        return f"{result.rstrip()}\n\n{_KEYWORD}: {typed}\n"
 
     def _typed(self, values: Mapping[str, str]) -> tuple[str, list[str]]:
-        """Return the arguments as one line, as typed after a slash command, and as a list."""
+        """Return the values twice: as one line, as typed after a slash command, and as a list."""
         if WHOLE not in self.names and values.get(WHOLE, "").strip():
             typed = values[WHOLE].strip()
             return typed, _split(typed)
@@ -78,7 +83,7 @@ class SkillArguments:
 
 
 class _Filled:
-    """Replaces placeholders, and records whether a value was used and how much was added."""
+    """Replaces placeholders. Records whether a value was used, and how many more characters are allowed."""
 
     def __init__(self, typed: str, positions: Sequence[str], named: Mapping[str, str]) -> None:
         self._typed, self._positions, self._named = typed, positions, named
@@ -98,7 +103,7 @@ class _Filled:
             value = self._positions[at]
         self._left -= len(value)
         if self._left < 0:
-            raise TooLongError(f"the arguments add more than {MAX_ADDED:,} characters to the text")
+            raise TooLongError(_TOO_LONG)
         self.was_used = self.was_used or bool(value)
         return value
 
@@ -126,7 +131,7 @@ def _hint(value: Json) -> str:
 
 
 def _split(typed: str) -> list[str]:
-    """Split a line into arguments, with quotes as in a shell."""
+    """Split a line into arguments, with quotes as in a shell. If a quote is not closed, split at spaces."""
     try:
         return shlex.split(typed)
     except ValueError:  # a quote without its other half, such as an apostrophe
@@ -134,6 +139,6 @@ def _split(typed: str) -> list[str]:
 
 
 def _quote(value: str) -> str:
-    """Return a value as one argument of a line."""
+    """Return a value as one argument of a line, in quotes if it needs them."""
     is_plain = value and not any(character.isspace() or character in "\"'\\" for character in value)
     return value if is_plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -22,16 +22,16 @@ _AVAILABLE_FEATURES = {
         and hasattr(os, "O_NOFOLLOW")
     ),
 }
-"""Each requirement, and whether this system meets it."""
+"""Each required feature, and whether this system has it."""
 
 
 def missing_features() -> list[str]:
-    """Return the required features that this system lacks."""
+    """Return the required features that this system lacks. Windows counts as lacking all of them."""
     return [what for what, there in _AVAILABLE_FEATURES.items() if sys.platform == WINDOWS or not there]
 
 
 def require_posix(what: str) -> None:
-    """Raise `PlatformError` if `what` cannot work on this system."""
+    """Raise `PlatformError` if this system lacks a required feature. The message begins with `what`."""
     if not (missing := missing_features()):
         return
     name, remedy = (sys.platform, "use Linux or macOS")

@@ -11,13 +11,13 @@ from skillwire.core.names import SCHEME, SKILL_FILE, is_skill_name, name_fault, 
 from skillwire.core.record import Json, LiveFile, Origin, SkillRecord, Trust, Withheld
 from skillwire.errors import InvalidValueError
 
-# RFC 6570, 2.3. Other servers may use any of these names; authors of our own skills use `_OWN_PARAMETER`.
+# RFC 6570, 2.3. Other servers may use any such name. Authors' names must match `_OWN_PARAMETER`.
 _VARIABLE = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})"
 _PARAMETER = re.compile(rf"\{{({_VARIABLE}(?:\.?{_VARIABLE})*)\}}")
 _OWN_PARAMETER = re.compile(r"\{[a-z][a-z0-9_]*\}")
 _SUFFIX = f"/{SKILL_FILE}"
 _SLASHES = SCHEME.count("/")
-"""Number of slashes in a skill's URI, besides one for each path segment."""
+"""Number of slashes in `skill://`. A skill's URI has one more slash for each segment of its path."""
 PARAMETER_RULE = "a name such as `{product}`, in lowercase letters, digits and `_`, as a whole segment"
 VALUE_RULE = "a text that can be one segment of a path, without braces"
 
@@ -32,7 +32,7 @@ def parse_parameter(segment: str) -> str | None:
 
 
 def is_own_parameter(segment: str) -> bool:
-    """Return whether a segment is a parameter that an author of our own skills may write."""
+    """Return whether a segment is a parameter in the form that `PARAMETER_RULE` requires of authors."""
     return _OWN_PARAMETER.fullmatch(segment) is not None
 
 
@@ -48,9 +48,9 @@ def value_fault(value: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SkillTemplate:
-    """A pattern of skills that are not listed.
+    """A pattern for the URIs of skills that are not listed.
 
-    A client that knows the parameter values can build their URIs.
+    A client that knows values for the parameters can build the URI of a skill.
     """
 
     path: str
@@ -60,7 +60,7 @@ class SkillTemplate:
     label: str
     """The label of the source."""
     location: str
-    """The path in the source, without prefixes."""
+    """The template's path in its source, or its URI template on another server, without prefixes."""
     fields: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Further frontmatter fields of each skill."""
     values: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
@@ -99,10 +99,10 @@ class SkillTemplate:
             object.__setattr__(self, name, value)
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return the parameter values in `uri`, or None if it does not match.
+        """Return the parameter values in `uri`, or None if `uri` does not match the template.
 
-        Two encodings of a value are accepted: Skillwire's, and the one defined by RFC 6570, which also
-        encodes reserved characters. All others are refused, so that a skill has no further URIs.
+        Two encodings of the values are accepted: Skillwire's, and the one defined by RFC 6570, which also
+        encodes reserved characters. All others are refused, so that a skill has at most two URIs.
         """
         # Compare the number of segments first, because this is cheap even for a long URI.
         if uri.count("/") != _SLASHES + len(self._parts) or not _is_skill(uri):
@@ -118,11 +118,14 @@ class SkillTemplate:
         return found if uri in {ours, expanded} else None
 
     def match_path(self, path: str) -> dict[str, str] | None:
-        """Return the parameter values in a decoded path, or None if it does not match."""
+        """Return the parameter values in a decoded path, or None if the path does not match the template."""
         return self._values(path.split("/")) if path.count("/") == len(self._parts) - 1 else None
 
     def entry(self, uri: str) -> SkillRecord | None:
-        """Return the skill at `uri`, or None if the template does not match."""
+        """Return the record of the skill at `uri`.
+
+        Return None if `uri` does not match the template, or does not end in a valid skill name.
+        """
         values = self.match(uri)
         if values is None or not is_skill_name(name := uri.removesuffix(_SUFFIX).rpartition("/")[2]):
             return None
@@ -149,12 +152,15 @@ class SkillTemplate:
         return self.trust is Trust.WITHHELD
 
     def expand(self, values: Mapping[str, str]) -> str:
-        """Return the URI of the skill with these values. The skill need not exist."""
+        """Return the URI of the skill with these values.
+
+        The values are not checked, and the skill may not exist.
+        """
         parts = (part if name is None else values[name] for part, name in self._parts)
         return f"{root_uri(parts)}/{SKILL_FILE}"
 
     def below(self, prefix: str) -> Self:
-        """Return the template with the segment `prefix` before its path."""
+        """Return a copy of the template with the segment `prefix` before its path."""
         return replace(self, path=f"{prefix}/{self.path}")
 
     def _values(self, segments: list[str]) -> dict[str, str] | None:
@@ -180,7 +186,11 @@ class SkillTemplate:
 
 
 class TemplateIndex:
-    """Finds the skill at a URI among many templates. The time does not grow with the number of templates."""
+    """Finds the skill at a URI among many templates.
+
+    It compares only templates that have as many segments as the URI, and the same first segment or a
+    parameter as their first segment.
+    """
 
     def __init__(self, templates: Iterable[SkillTemplate]) -> None:
         """Index the templates. If several match a URI, the first one wins."""
@@ -207,12 +217,12 @@ def _is_skill(uri: str) -> bool:
 
 
 def _build_pattern_uri(parts: Sequence[tuple[str, str | None]]) -> str:
-    """Return the URI of a skill, with each parameter in braces."""
+    """Return the URI template with these segments: literal segments encoded, parameters in braces."""
     encoded = root_uri(part if name is None else "_" for part, name in parts).removeprefix(SCHEME).split("/")
     segments = (each if name is None else part for each, (part, name) in zip(encoded, parts, strict=True))
     return f"{SCHEME}{'/'.join(segments)}{_SUFFIX}"
 
 
 def fill_parameters(text: str, values: Mapping[str, str]) -> str:
-    """Return `text` with every parameter in braces replaced by its value."""
+    """Return `text` with each `{parameter}` replaced by its value. A parameter without a value stays."""
     return _PARAMETER.sub(lambda found: values.get(found[1], found[0]), text)

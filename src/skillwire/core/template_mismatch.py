@@ -14,17 +14,17 @@ _SHOWN_VALUES = 10
 _SHOWN_LENGTH = 100
 """Maximum number of characters of each value in a list of values."""
 _EXTRA_SEGMENTS = 4
-"""Maximum number of additional segments in a path, such as empty segments and `SKILL.md`."""
+"""Maximum number of a path's segments besides the template's, such as `SKILL.md` or empty segments."""
 
 
 def describe_parameters(template: SkillTemplate) -> str:
-    """Return each parameter with its possible values: `product: one of acme, globex; page: any value`."""
+    """Return the parameters with their possible values: `product: one of acme, globex; page: any value`."""
     described = ((name, describe_parameter(template, name)) for name in unique_parameters(template))
     return "; ".join(f"{name}: {values}" for name, values in described)
 
 
 def describe_parameter(template: SkillTemplate, name: str) -> str:
-    """Return which values a parameter can have."""
+    """Return a text that names the possible values of a parameter, or the rule for them."""
     known = template.values.get(name)
     if known is None:
         is_last = parse_parameter(template.path.rpartition("/")[2]) == name
@@ -40,12 +40,12 @@ def unique_parameters(template: SkillTemplate) -> tuple[str, ...]:
 
 
 def known_values(template: SkillTemplate) -> dict[str, list[str]]:
-    """Return the values of each parameter, as far as they are known."""
+    """Return the known values of each parameter. The list of a parameter with unknown values is empty."""
     return {name: list(template.values.get(name, ())) for name in unique_parameters(template)}
 
 
 def explain_values(template: SkillTemplate, values: Mapping[str, str]) -> str:
-    """Return which parameters lack a valid value, and the allowed values; empty if all values are valid."""
+    """Return which parameters lack a valid value, and the allowed values; `""` if all values are valid."""
     filled = [
         part if (name := parse_parameter(part)) is None else values.get(name, "")
         for part in template.path.split("/")
@@ -54,11 +54,11 @@ def explain_values(template: SkillTemplate, values: Mapping[str, str]) -> str:
 
 
 def explain_mismatch(template: SkillTemplate, reference: str) -> str:
-    """Return which parameters of a path are missing or wrong, and what they can be.
+    """Return which parameters of a path or URI are missing or wrong, and what they can be.
 
-    Returns `""` if the path matches, or if its literal segments differ from the template's. The path may omit
-    the template's first segments, and may end in `SKILL.md`. It may also be a URI, which is compared as
-    written and decoded.
+    The path may omit the template's first segments, and may end in `SKILL.md`. It is compared as written and
+    decoded. Returns `""` if the path matches, is too long, has no literal segment of the template, or has
+    other literal segments than the template.
     """
     reference = reference.removeprefix(SCHEME)
     parts = template.path.count("/") + 1
@@ -74,9 +74,10 @@ def explain_mismatch(template: SkillTemplate, reference: str) -> str:
 
 
 def _explain(template: SkillTemplate, segments: Sequence[str], *, is_meant: bool = False) -> str:
-    """Return what is wrong with a path, or `""` if nothing is wrong or the path does not fit the template.
+    """Return what to write in place of wrong or missing parameters; `""` if all parameters are valid.
 
-    All literal segments must match. Unless `is_meant`, there must be at least one literal segment.
+    The segments are compared with the template's last ones. Returns `""` also if a literal segment differs,
+    or if none was compared and `is_meant` is not set. `is_meant` tells that the user named this template.
     """
     parts = [(part, parse_parameter(part)) for part in template.path.split("/")]
     at = len(parts) - len(segments)

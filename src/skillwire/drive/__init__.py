@@ -1,4 +1,4 @@
-"""Live skills from running programs that connect to a server and answer reads (Model Drive Protocol)."""
+"""Live skills: running programs connect to a server and answer calls (Model Drive Protocol)."""
 
 from typing import TYPE_CHECKING
 

@@ -46,7 +46,7 @@ class ClientConnection:
     async def run(self) -> None:
         """Exchange messages until the connection ends.
 
-        Raises `ConnectionLostError` or `RefusedByServerError`.
+        Then raises `ConnectionLostError` or `RefusedByServerError`.
         """
         self.exposures.changed = anyio.Event()
         await self.transport.send(self.registration())
@@ -59,7 +59,7 @@ class ClientConnection:
         raise self._failures[0]
 
     async def _run_guarded(self, tasks: TaskGroup, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work`. When the connection fails, cancel all tasks of the connection."""
+        """Run `work`. If the connection fails, store the error and cancel all tasks of the connection."""
         try:
             await work()
         except (ConnectionLostError, RefusedByServerError) as error:
@@ -108,18 +108,22 @@ class Backoff:
     most: float = 30.0
 
     def seconds(self, attempt: int) -> float:
-        """Return the pause before attempt number `attempt`, counted from 1."""
+        """Return the pause before retry number `attempt`, counted from 1.
+
+        The pause varies randomly by up to 20 %, so it may exceed `most`.
+        """
         exponent = min(attempt - 1, 32)
         pause = min(self.first * self.factor**exponent, self.most)
         return pause * random.uniform(0.8, 1.2)  # noqa: S311 - only spreads out connection attempts
 
 
 class DriveClient:
-    """A program's connection to a server with live skills.
+    """Connects a program to a server, and exposes the program's paths there.
 
-    URLs with `ws://` and `wss://` use a WebSocket; URLs with `http://` and `https://` use the HTTP loop. The
-    client is connected inside an `async with` block. If the connection breaks, the client connects again and
-    registers all exposed paths.
+    URLs with `ws://` and `wss://` use a WebSocket; URLs with `http://` and `https://` use the HTTP loop, in
+    which the client polls for messages. The client is connected inside an `async with` block, or while `run`
+    is running. If the connection breaks, the client connects again and registers all exposed paths. If the
+    server refuses the program, the client stops.
     """
 
     def __init__(
@@ -137,7 +141,8 @@ class DriveClient:
     ) -> None:
         """Create a client. `token` is the server's token; `auth` is passed to the server's hooks.
 
-        Raises `InvalidValueError`.
+        Raises `InvalidValueError` if `url` or `id` is invalid, or if the data about the program cannot be
+        sent as JSON.
         """
         self._address = ServerAddress.parse(url)
         self._about: dict[str, Json] = {
@@ -193,11 +198,19 @@ class DriveClient:
     ) -> Callable[[_R], _R] | None:
         """Expose `path` from now on: with a text, with a resolver, or as a decorator for a resolver.
 
-        A path that ends in `/skill.md` is a skill, and one that ends in `/prompt.md` is a prompt. Any other
-        path is an endpoint, which needs a `method`. If the path is already exposed (for an endpoint, with the
-        same method), it is replaced. Raises `InvalidValueError` for a path that cannot be exposed.
+        A path that ends in `/skill.md` or `/SKILL.md` is a skill. A path that ends in `/prompt.md` or
+        `/PROMPT.md` is a prompt. Any other path is an endpoint, which needs a `method` and a resolver. If the
+        path is already exposed (for an endpoint, with the same method), it is replaced. Raises
+        `InvalidValueError` if the path, an option or the resolver is invalid, and `UsageError` if the
+        positional arguments are incomplete or have wrong types.
         """
         options = Options(description, content_type, method, input_schema, output_schema)
+        if isinstance(content, str) and resolver is not None:
+            hint = "pass `Options(…)` instead of the text, or omit the function"
+            raise UsageError(f"`expose({path!r}, …)` has both a text and a function", hint=hint)
+        if isinstance(content, Options) and options != Options():
+            hint = "write every option into `Options(…)`"
+            raise UsageError(f"`expose({path!r}, …)` has options outside its `Options(…)`", hint=hint)
         if isinstance(content, str):
             self._exposed_paths.put_text(path, content, options)
             return None
@@ -218,9 +231,9 @@ class DriveClient:
         return decorate
 
     def unexpose(self, path: str, method: str | None = None) -> None:
-        """Stop exposing `path`. For an endpoint, stop exposing only `method`.
+        """Stop exposing `path`. For an endpoint, stop exposing only `method`, which is `GET` by default.
 
-        Raises `InvalidValueError` if the path is not exposed.
+        Raises `InvalidValueError` if the path is not exposed with this method.
         """
         self._exposed_paths.remove(path, method)
 
@@ -234,7 +247,7 @@ class DriveClient:
     async def __aenter__(self) -> Self:
         """Connect, and return when the server has processed the registration.
 
-        Raises `RefusedByServerError`.
+        Raises `RefusedByServerError` if the server refuses the program.
         """
         stack = AsyncExitStack()
         tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -255,12 +268,18 @@ class DriveClient:
             await stack.aclose()
 
     async def run(self) -> None:
-        """Connect and stay connected until cancelled. Raises `RefusedByServerError`."""
+        """Connect and stay connected until cancelled.
+
+        Raises `RefusedByServerError` if the server refuses the program.
+        """
         async with self:
             await self.until_ended()
 
     async def until_connected(self) -> None:
-        """Wait until the server has processed the registration. Raises `RefusedByServerError`."""
+        """Wait until the server has processed the registration.
+
+        Raises `RefusedByServerError` if the server refuses the program.
+        """
         while not self._connected.is_set():
             if self._failure is not None:
                 raise self._failure

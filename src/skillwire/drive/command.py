@@ -1,4 +1,4 @@
-"""`skillwire drive`: fetch the paths of connected programs over MCP and print them as a tree."""
+"""`skillwire drive`: fetch the paths of connected programs over MCP, and print them as a tree or as JSON."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _TIMEOUT = 30.0
 _MAX_ANSWER = 64 * 1024 * 1024
 """Maximum size of a response in bytes.
 
-This is twice the limit of `skillwire serve`, because the response contains the list twice.
+This is four times `MAX_ANSWERS` of the tool, because a response contains the list as JSON and as quoted text.
 """
 _MAX_VALUES = 1_000_000
 """Maximum number of JSON values in a response."""
@@ -56,7 +56,7 @@ class ListedPath:
 
 @dataclass(slots=True)
 class _Node:
-    """A segment of a path in the tree, with its description and children."""
+    """A line of the tree: a client or a segment of its paths, with a description and children."""
 
     label: str
     description: str = ""
@@ -68,7 +68,7 @@ class _Node:
 
 
 def tree_lines(paths: Sequence[ListedPath]) -> Iterator[str]:
-    """Yield the lines of one tree for each client. A skill's description is shown beside its folder."""
+    """Yield the lines of one tree for each client. A skill is shown as its folder, without `skill.md`."""
     clients: dict[str, list[ListedPath]] = {}
     for each in paths:
         clients.setdefault(each.client_id, []).append(each)
@@ -85,7 +85,7 @@ def _add(root: _Node, listed: ListedPath) -> None:
     for segment in folder:
         node = node.child(segment)
     if last in SKILL_LEAVES:
-        if node is root:  # the line of the client shows its name
+        if node is root:  # the root shows the name of the client in place of a description
             node = node.child(last)
         node.description = listed.description
         return
@@ -110,11 +110,14 @@ def _below(node: _Node, indent: str) -> Iterator[tuple[str, _Node]]:
 
 
 class ListingError(SkillwireError):
-    """The list of paths could not be fetched from the server."""
+    """The complete list of paths could not be fetched from the server."""
 
 
 def listed_paths(address: ServerAddress, client_id: str | None, token: str | None) -> list[ListedPath]:
-    """Return every path of one client, or of all clients. Raises `ListingError`."""
+    """Return every path of the client `client_id`, or of all clients if it is None.
+
+    Raises `ListingError`.
+    """
     url = f"{address.url.replace('ws', 'http', 1) if address.over_socket else address.url}/mcp"
     headers = {
         "accept": "application/json, text/event-stream",

@@ -1,4 +1,4 @@
-"""Build the `SKILL.md` of a live skill, and fetch descriptions for paths that were registered without one."""
+"""Build the `SKILL.md` of a live skill, and fetch descriptions that clients did not register."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _LISTED_FIELDS = ("name", "description")
 
 
 class MismatchError(ContentError):
-    """The name or description in a program's frontmatter differs from the listed one."""
+    """The name or description in a program's frontmatter differs from the listed value."""
 
 
 def minimal_frontmatter(name: str, description: str) -> bytes:
@@ -32,7 +32,11 @@ def minimal_frontmatter(name: str, description: str) -> bytes:
 
 
 def document(name: str, description: str, data: Answer) -> bytes:
-    """Return the complete `SKILL.md` for the data that a program returned. Raises `MismatchError`."""
+    """Return the `SKILL.md` for a program's answer. An answer that is not text becomes a JSON code block.
+
+    The frontmatter contains only `name` and `description`, in place of the frontmatter in the answer. Raises
+    `MismatchError` if the answer has a different name or description.
+    """
     text = _as_text(data)
     own, body = _parts(text)
     listed = {"name": name, "description": description}
@@ -46,7 +50,7 @@ def document(name: str, description: str, data: Answer) -> bytes:
 
 
 def description_in(data: Answer) -> str:
-    """Return the description in a text, from its frontmatter or its first paragraph."""
+    """Return the description in an answer: from its frontmatter, or else its first paragraph, or `""`."""
     own, body = _parts(_as_text(data))
     found = own.get("description")
     return found if isinstance(found, str) and found.strip() else first_paragraph(body)
@@ -61,7 +65,7 @@ def _as_text(data: Answer) -> str:
 
 
 def _parts(text: str) -> tuple[dict[str, Json], str]:
-    """Split a text into frontmatter and rest. Without valid frontmatter, the whole text is the rest."""
+    """Split a text into frontmatter fields and body. Without valid frontmatter, all text is the body."""
     content = text.encode()
     try:
         frontmatter = split(content)
@@ -80,17 +84,17 @@ class _KnownClient:
 
     online: OnlineClient
     descriptions: Mapping[str, str]
-    """Descriptions by path. Empty if none could be fetched."""
+    """Descriptions by path. A description that could not be fetched is empty."""
 
 
 class DescriptionFetcher:
-    """Fetches missing descriptions from each client, one path at a time.
+    """Fetches the missing descriptions of skills, for each client one path at a time.
 
-    After a failure, skips the client's other paths.
+    After a failed call, skips the client's other paths.
     """
 
     def __init__(self, hub: Hub, on_change: Callable[[], None]) -> None:
-        """Fetch from the clients of `hub`. Calls `on_change` when new descriptions are known."""
+        """Fetch from the clients of `hub`. `on_change` is called after each client, also after a failure."""
         self._hub = hub
         self._on_change = on_change
         self._known: dict[str, _KnownClient] = {}
@@ -99,7 +103,7 @@ class DescriptionFetcher:
         hub.listen(self._wake)
 
     def description(self, online: OnlineClient, descriptor: Descriptor) -> str | None:
-        """Return the description of a path: empty if there is none, None while it is being fetched."""
+        """Return the description of a path: empty if there is none, None until it has been fetched."""
         if descriptor.description and descriptor.description.strip():
             return descriptor.description
         known = self._known.get(online.info.id)
@@ -148,7 +152,10 @@ class DescriptionFetcher:
         self._wake()  # the client may have registered other paths in the meantime
 
     async def _description(self, name: str, path: str) -> str:
-        """Return the description in the text of a path. Raises `CallFailedError`."""
+        """Read a path, and return the description in its text. Raises `CallFailedError`.
+
+        An unexpected exception is logged, and the description is then empty.
+        """
         try:
             return description_in(await self._hub.call(name, PathRequest(GET, path), [PathType.SKILL]))
         except CallFailedError:

@@ -24,25 +24,25 @@ from skillwire.server.http.routes import JSON_TYPE, HttpError, json_response, pa
 _DEFAULT_WAIT_MS = 25_000
 _MAX_WAIT_MS = 60_000
 UNAUTHENTICATED_WAIT_MS = 1_000
-"""Maximum wait in milliseconds for a client that has not sent the server's token yet."""
+"""Time that a poll waits, in milliseconds, if the client has not sent the server's token yet."""
 _CONNECT_BYTES = 4096
 """Maximum size in bytes of a body whose content is ignored."""
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _RADIX = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)", re.ASCII)
 _NO_BINARY = Closing(1003, "Binary frames are not supported")
 _CLOSE_TIMEOUT = 1.0
-"""Seconds in which a client can receive the remaining messages when its session ends."""
+"""Seconds in which a client can receive the remaining messages over a WebSocket when its session ends."""
 
 
 class LoopEndpoint:
-    """Sessions over the HTTP loop."""
+    """Serves sessions over the HTTP loop, in which clients poll for messages."""
 
     def __init__(self, hub: Hub, identities: Identities) -> None:
         self._hub = hub
         self._identities = identities
 
     async def connect(self, request: Request) -> Response:
-        """Handle `POST connect`: begin a session."""
+        """Handle `POST connect`: begin a session, and return its id."""
         await read_json(request, _CONNECT_BYTES, self._hub.limits.values)
         connection = self._identities.connection(Mode.HTTP_LOOP, request)
         try:
@@ -52,7 +52,10 @@ class LoopEndpoint:
         return json_response({"sessionId": session.id})
 
     async def send(self, request: Request) -> Response:
-        """Handle `POST send`: process one message from the client."""
+        """Handle `POST send`: process one message from the client.
+
+        A message that is not allowed, or that exceeds a limit of the hub, ends the session.
+        """
         value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
         session = self._session(request)
         try:
@@ -65,7 +68,10 @@ class LoopEndpoint:
         return json_response({"ok": True}, 202)
 
     async def poll(self, request: Request) -> Response:
-        """Handle `GET poll`: wait for the next message to the client, and return it."""
+        """Handle `GET poll`: wait for the next message to the client, and return it.
+
+        The status is 204 if no message arrives in time, and 404 if the session has ended.
+        """
         session = self._session(request)
         session.touch()
         wait = _wait_ms(parse_query(request.scope)) if session.authenticated else UNAUTHENTICATED_WAIT_MS
@@ -110,7 +116,7 @@ def _session_id(request: Request) -> str:
 async def _next_message(session: Session, request: Request, seconds: float) -> bytes | None:
     """Wait for the next message to the client.
 
-    Returns None after a timeout, when the session ends, or if the client disconnects or polls again.
+    Return None after a timeout, when the session ends, or if the client disconnects or polls again.
     """
     found: bytes | None = None
 
@@ -131,9 +137,9 @@ async def _next_message(session: Session, request: Request, seconds: float) -> b
 
 
 def _wait_ms(query: Mapping[str, str]) -> float:
-    """Return how long to wait, in milliseconds.
+    """Return how long a poll waits, in milliseconds: the parameter `waitMs`, up to a maximum.
 
-    As in the reference implementation, anything but a positive number means the default.
+    As in the reference implementation, a value that is not a positive number means the default.
     """
     text = query.get("waitMs", "").strip()
     if _RADIX.fullmatch(text):
@@ -144,7 +150,7 @@ def _wait_ms(query: Mapping[str, str]) -> float:
 
 
 class SocketEndpoint:
-    """Sessions over WebSockets."""
+    """Serves sessions over WebSockets."""
 
     def __init__(self, hub: Hub, identities: Identities) -> None:
         self._hub = hub
@@ -175,7 +181,7 @@ class SocketEndpoint:
     async def _read_until_closed(self, session: Session, websocket: WebSocket) -> Closing:
         """Process messages until the client disconnects or sends an invalid message.
 
-        Return how the session ends.
+        Return the code and reason with which the session ends.
         """
         while True:
             message = await websocket.receive()
@@ -192,7 +198,10 @@ class SocketEndpoint:
                 return Closing(1008, str(error))
 
     async def _write(self, session: Session, websocket: WebSocket, scope: anyio.CancelScope) -> None:
-        """Send queued messages. When the session ends, send the reason."""
+        """Send queued messages. When the session ends, close the WebSocket with the reason.
+
+        At the end, or if the client is gone, cancel `scope`.
+        """
         try:
             while (message := await session.outbox.take()) is not None:
                 await websocket.send_text(message.decode())

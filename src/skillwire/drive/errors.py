@@ -1,18 +1,18 @@
-"""Exceptions of live skills.
+"""Exceptions of live skills, and their conversion to errors of the protocol.
 
 `DriveError` and `CallFailedError` are in `skillwire.errors`.
 
     DriveError
-    ├── FullError                   a limit on clients, paths or calls is reached; try again later
-    ├── ProtocolViolationError      a client sent an invalid message; its session ends
+    ├── FullError                   a limit on clients or registrations is reached; try again later
+    ├── ProtocolViolationError      a client sent a message that is not allowed; its session ends
     │   └── UnauthenticatedError        the client has not sent the server's token
     └── CallFailedError             a call failed
         ├── NoSuchPathError             the client or the path does not exist
         ├── UnsendableError             the request cannot be sent to a client
         ├── DeniedError                 a hook denied the request
         ├── TimedOutError               the client did not answer in time
-        ├── GoneError                   the client disconnected before it answered
-        ├── BusyError                   the client has too many unanswered calls
+        ├── GoneError                   the client disconnected or unregistered before it answered
+        ├── BusyError                   the client has too many unanswered calls or queued messages
         └── ResolverError               the client returned an error
 """
 
@@ -23,7 +23,7 @@ from skillwire.safe_text import quoted
 
 
 class FullError(DriveError):
-    """A limit on clients, paths or calls is reached."""
+    """A limit on clients or registrations is reached, or the server is shutting down."""
 
 
 class ProtocolViolationError(DriveError):
@@ -51,7 +51,7 @@ class UnsendableError(CallFailedError):
 
 
 class DeniedError(CallFailedError):
-    """Raised by hooks to deny a registration or call. The program that sent the request gets its message."""
+    """Raised by hooks to deny a registration or call. The sender of the request gets its message."""
 
     code = ErrorCode.BAD_REQUEST
 
@@ -66,14 +66,14 @@ class TimedOutError(CallFailedError):
 
 
 class GoneError(CallFailedError):
-    """The client disconnected before it answered."""
+    """The client disconnected or unregistered before it answered."""
 
     def __init__(self, client_id: str) -> None:
         super().__init__(f"the client {quoted(client_id)} disconnected before it answered")
 
 
 class BusyError(CallFailedError):
-    """The client has too many unanswered calls."""
+    """The client has too many unanswered calls or queued messages."""
 
     code = ErrorCode.NOT_READY
 
@@ -82,7 +82,7 @@ class BusyError(CallFailedError):
 
 
 class ResolverError(CallFailedError):
-    """The client answered with an error. This exception has the same message."""
+    """The client answered with an error. This exception has the same message, and the error as `error`."""
 
     def __init__(self, error: CallError) -> None:
         super().__init__(error.message)
@@ -97,5 +97,5 @@ def call_error(failed: CallFailedError) -> CallError:
 
 
 def failure(error: CallError) -> dict[str, Json]:
-    """Return the message that reports a failed call."""
+    """Return the JSON object that reports a failed call."""
     return {"ok": False, "error": error.to_json()}

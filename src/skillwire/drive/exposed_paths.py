@@ -1,4 +1,4 @@
-"""The paths that a program exposes, and their resolvers."""
+"""The paths that a program exposes, their resolvers, and the answers to calls."""
 
 import inspect
 import math
@@ -30,7 +30,7 @@ _WRAPPER_DEPTH = 2
 _PATH_WRAPPER_DEPTH = 3
 """Nesting levels around a descriptor: the message, the client and the list of paths."""
 Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
-"""A function that answers reads of a path.
+"""A function that answers calls to a path.
 
 It takes a `LiveRequest` and a `LiveContext`, only the request, or nothing. It returns the result or an
 awaitable. The result is Markdown for a skill, and any JSON value for a prompt or an endpoint. `None` means
@@ -40,15 +40,15 @@ success without data.
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The description and type of an exposed path.
+    """The optional properties of an exposed path.
 
-    The default description of a text is its first paragraph. A path that ends in neither `skill.md` nor
-    `prompt.md` is an endpoint, and needs a method.
+    A path exposed with a text gets the text's first paragraph as its default description. A path that ends in
+    neither `skill.md` nor `prompt.md` is an endpoint, and needs a method.
     """
 
     description: str | None = None
     content_type: str | None = None
-    """Applies to skills (the default is Markdown) and endpoints. Prompts have no content type."""
+    """The content type of a skill (by default, Markdown) or endpoint. Prompts have no content type."""
     method: str | None = None
     """The method of an endpoint: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
 
@@ -64,7 +64,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class LiveRequest:
-    """A request to a live skill: path parameters, query, headers and body."""
+    """A request to an exposed path: path parameters, query, headers and body."""
 
     params: Mapping[str, str] = field(default_factory=dict[str, str])
     """The values of the path parameters."""
@@ -75,7 +75,7 @@ class LiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class LiveContext:
-    """Metadata of a request to a live skill: ids, path and caller."""
+    """Metadata of a request to an exposed path: ids, type, method, path, and the caller's identity claim."""
 
     request_id: str
     client_id: str
@@ -96,7 +96,7 @@ class ExposedPath:
     """The descriptor that is sent to the server."""
     resolver: Resolver
     parameter_count: int
-    """Number of arguments that the resolver takes."""
+    """Number of arguments to pass to the resolver: 0, 1 or 2."""
 
     async def answer(self, request: LiveRequest, context: LiveContext) -> Json:
         result = self.resolver(*(request, context)[: self.parameter_count])
@@ -110,12 +110,12 @@ class ExposedPaths:
         self._exposed: dict[tuple[str, str], ExposedPath] = {}
         """The exposed paths by method and path."""
         self.changed = anyio.Event()
-        """An event that every change sets. The connection replaces it after reporting the change."""
+        """An event that every change sets. The connection replaces the event before it reports the change."""
 
     def put(self, path: str, options: Options, resolver: Resolver) -> None:
-        """Expose a path with a resolver. Replaces a path that is already exposed.
+        """Expose a path with a resolver. Replaces a path that is already exposed with the same method.
 
-        Raises `InvalidValueError`.
+        Raises `InvalidValueError` if the path, an option or the resolver is invalid.
         """
         parsed = LivePath.parse(path)
         for text in (options.description or "", options.content_type or ""):
@@ -128,9 +128,11 @@ class ExposedPaths:
         self.changed.set()
 
     def put_text(self, path: str, text: str, options: Options) -> None:
-        """Expose a path with a text. The default description is the text's first paragraph.
+        """Expose the path of a skill or prompt with a text. A prompt returns the text as a user message.
 
-        If the text has frontmatter, the server reads the description from there.
+        The default description is the text's first paragraph. A text with frontmatter has no default
+        description; for a skill, the server reads the description from the frontmatter. Raises
+        `InvalidValueError` if the path is the path of an endpoint, or an option is invalid.
         """
         _require_sendable("text", text)
         kind = _type(LivePath.parse(path), options)
@@ -145,7 +147,10 @@ class ExposedPaths:
         self.put(path, replace(options, description=description), lambda: answer)
 
     def remove(self, path: str, method: str | None = None) -> None:
-        """Stop exposing a path. Raises `InvalidValueError` if it is not exposed."""
+        """Stop exposing a path with a method, which is `GET` by default.
+
+        Raises `InvalidValueError` if the path is not exposed with this method.
+        """
         if self._exposed.pop((method or GET, path), None) is None:
             others = [of for of, known in self._exposed if known == path]
             hint = f" with this method; it has {', '.join(others)}" if others else ""
@@ -156,7 +161,7 @@ class ExposedPaths:
         return [dict(each.descriptor) for each in self._exposed.values()]
 
     async def result(self, call: CallClient) -> dict[str, Json]:
-        """Return the message that answers a call."""
+        """Call the resolver, and return the message that answers the call. An exception becomes an error."""
         try:
             answer: dict[str, Json] = {"ok": True, **without_none(data=await self._answer(call))}
         except _NotExposedError as error:
@@ -190,7 +195,10 @@ class _NotExposedError(Exception):
 
 
 def _type(path: LivePath, options: Options) -> PathType:
-    """Return the type of a path. Raises `InvalidValueError` if an option does not apply to that type."""
+    """Return the type of a path.
+
+    Raises `InvalidValueError` if an endpoint has no method, or if an option does not apply to the type.
+    """
     if path.leaf is None:
         if options.method is None:
             rule = "the path of a skill or prompt; end it in `/skill.md`, or set the method of an endpoint"
@@ -208,7 +216,7 @@ def _type(path: LivePath, options: Options) -> PathType:
 
 
 def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str, Json]:
-    """Return the descriptor of a path. Raises `InvalidValueError` if no server accepts it."""
+    """Return the descriptor of a path. Raises `InvalidValueError` if servers would reject it."""
     default = MARKDOWN if kind is PathType.SKILL else None
     schemas = {"inputSchema": options.input_schema, "outputSchema": options.output_schema}
     descriptor: dict[str, Json] = {
@@ -231,7 +239,10 @@ def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str
 
 
 def _count_parameters(path: str, resolver: Any) -> int:
-    """Return how many arguments a resolver takes: 0, 1 (the request) or 2 (the request and the context)."""
+    """Return how many arguments to pass to a resolver: 0, 1 (the request) or 2 (the request and the context).
+
+    Raises `InvalidValueError` if it requires more arguments, or is not a function.
+    """
     kinds = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
     try:
         parameters = inspect.signature(resolver).parameters.values()

@@ -1,4 +1,4 @@
-"""Read untrusted JSON field by field. Errors name the field, and nesting is limited."""
+"""Read untrusted JSON field by field, with errors that name the field. Check its nesting and size."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -40,14 +40,17 @@ class ShapeError(SkillwireError):
 
 @dataclass(frozen=True, slots=True)
 class JsonFields:
-    """A JSON object, and its path in the message, which errors contain."""
+    """A JSON object, and its path in the message, which errors contain.
+
+    A method that reads a field raises `ShapeError` if the value does not have the required shape.
+    """
 
     values: Mapping[str, Json]
     where: str = ""
 
     @classmethod
     def of(cls, value: object, where: str = "") -> "JsonFields":
-        """Return `value` as an object. Raises `ShapeError`."""
+        """Wrap `value`. Raises `ShapeError` if it is not an object."""
         if not isinstance(value, dict):
             raise ShapeError(f"{where or 'the message'}: not an object")
         return cls(cast("dict[str, Json]", value), where)
@@ -107,7 +110,7 @@ class JsonFields:
         return found
 
     def texts_or_none(self, name: str) -> dict[str, str] | None:
-        """Return an object in which all values are text, or None if the field is missing."""
+        """Return an object in which all values are text, or None if the field is missing or null."""
         found = self.mapping_or_none(name)
         if found is None:
             return None
@@ -145,7 +148,7 @@ class JsonFields:
             raise ShapeError(f"{self.place(name)}: {error}") from error
 
     def reject_unknown(self, known: Collection[str]) -> None:
-        """Raise `ShapeError` if there is an unknown field, which is usually misspelled."""
+        """Raise `ShapeError` if the object has a field that is not in `known`, such as a misspelled one."""
         unknown = next((each for each in self.values if each not in known), None)
         if unknown is not None:
             names = ", ".join(f"`{each}`" for each in known)

@@ -18,16 +18,20 @@ _HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 class HeaderRule:
     """Selects the headers that are forwarded to a program.
 
-    By default, forwards `content-type`, `user-agent`, and headers that begin with `accept` or `x-`, except
-    headers about identity and routing.
+    By default, forwards `content-type`, `user-agent`, and headers that begin with `accept` or `x-`. Headers
+    that may contain an identity or a secret, and headers of proxies, of the protocol and of Skillwire, are
+    left out.
     """
 
     def __init__(self, names: Iterable[str] | None = None) -> None:
-        """With `names`, forward exactly these headers. Raises `InvalidValueError`."""
+        """With `names`, forward exactly these headers.
+
+        Raises `InvalidValueError` if a name is invalid, or names a header that is never forwarded.
+        """
         self._names = None if names is None else frozenset(map(_checked_name, names))
 
     def forwarded(self, headers: Headers) -> dict[str, str]:
-        """Return the headers of a request that are forwarded."""
+        """Return the headers of a request that are forwarded. Values of a repeated header are joined."""
         names = {name for name in headers if self.allows(name)}
         return {name: ", ".join(headers.getlist(name)) for name in sorted(names)}
 

@@ -30,16 +30,17 @@ On the HTTP loop, one connection waits for messages and another sends them.
 
 @dataclass(frozen=True, slots=True)
 class DriveRoutes:
-    """The routes, and the `Identities` that decide who may use them without sending the token in a header."""
+    """The routes, and the `Identities` object that authorizes requests without the token in a header."""
 
     routes: tuple[BaseRoute, ...]
     identities: Identities
 
 
 def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None = None) -> DriveRoutes:
-    """Return the routes for `hub`. The last route accepts every WebSocket that matches no other route.
+    """Return the routes for `hub`, which from now on treats `token` as a secret.
 
-    `headers` selects the headers of a reader's request that are forwarded to programs.
+    The last route takes the WebSockets of programs at any path, except paths that begin with the name of
+    another route. `headers` selects the headers of a reader's request that are forwarded to programs.
     """
     if token is not None:
         hub.redact(token)
@@ -78,7 +79,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
 
 
 def _errors_as_responses(handler: _Handler) -> _Handler:
-    """Wrap `handler` so that errors become responses."""
+    """Wrap `handler` so that each `HttpError` becomes a JSON response."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -91,10 +92,7 @@ def _errors_as_responses(handler: _Handler) -> _Handler:
 
 
 async def _options(_request: Request) -> Response:
-    """Answer `OPTIONS` requests that do not come from a web page.
-
-    The origin guard answers requests from web pages.
-    """
+    """Answer `OPTIONS` requests. `CORSMiddleware` already answers the preflight requests of web pages."""
     return Response(status_code=204)
 
 
@@ -120,7 +118,10 @@ async def _meta(request: Request) -> Response:
 
 
 def drive_mount(live: LiveSkills, token: str | None = None) -> HttpMount:
-    """Return the routes of live skills, for `http_app`."""
+    """Return the routes and background tasks of live skills, for `http_app`.
+
+    `token` is the server's token. If it is None, any program may connect.
+    """
     hub = live.hub
     drive = drive_routes(hub, token, live.headers)
     return HttpMount(

@@ -1,4 +1,4 @@
-"""The connected clients, their paths, and calls to them. Independent of HTTP."""
+"""The connected clients, their paths, and calls to them. Independent of the transports."""
 
 import time
 from collections.abc import Callable, Collection
@@ -39,13 +39,13 @@ from skillwire.errors import InvalidValueError
 from skillwire.safe_text import quoted
 
 Listener: TypeAlias = Callable[[], None]
-"""Called when a client connects, disconnects, or changes its paths."""
+"""A function that is called after a client registers, unregisters, or changes its paths."""
 CROWDED_OUT = Closing(1013, "too many clients without the token of this server; try again later")
 _ANY: Collection[PathType] = tuple(PathType)
 _SECRET_CHARACTERS = 8
-"""Minimum length of a secret that is searched for in other text.
+"""Minimum length of a secret that is searched for inside other text.
 
-A shorter secret would occur there by chance.
+A shorter secret could occur there by chance, so it is only compared with whole strings and bearer tokens.
 """
 
 
@@ -79,7 +79,7 @@ class Hub:
         self._refused: dict[str, Closing] = {}
         """How recent sessions of the HTTP loop ended, for clients that poll again.
 
-        Unauthenticated sessions are stored separately, so that they do not displace other sessions.
+        `_refused` has the unauthenticated sessions, so that they do not displace other sessions in `_ended`.
         """
         self._listeners: list[Listener] = []
         self._revision = 0
@@ -88,7 +88,7 @@ class Hub:
         self._redacted: tuple[bytes, ...] = ()
 
     def redact(self, secret: str) -> None:
-        """Never send this text to a client or a hook, even if a request contains it."""
+        """Refuse to send calls that contain `secret`, and remove it from the claims in registrations."""
         self._secret = secret
         encoded = orjson.dumps(secret)
         if len(secret) >= _SECRET_CHARACTERS:
@@ -99,7 +99,10 @@ class Hub:
     # Sessions
 
     def connect(self, connection: Connection) -> Session:
-        """Begin a session. Raises `FullError`."""
+        """Begin a session. If a limit is reached, end the oldest unauthenticated session to make room.
+
+        Raises `FullError` if there is still no room, or if the hub is closed.
+        """
         authenticated = connection.verify_token is None
         if self._unauthenticated and (
             len(self._sessions) >= self.limits.sessions
@@ -115,21 +118,21 @@ class Hub:
         return session
 
     def session(self, session_id: str, mode: Mode) -> Session | None:
-        """Return a session that has not ended, or None."""
+        """Return the session with this id and transport, or None if it is unknown or has ended."""
         session = self._sessions.get(session_id)
         return session if session is not None and session.connection.mode is mode else None
 
     def disconnect(self, client_id: str, reason: str = "") -> None:
-        """End the session of a client. The client may connect again."""
+        """End the session of a client, if it is registered. The client may connect again."""
         if (online := self._clients.get(client_id)) is not None:
             self.end_session(online.session, Closing(NORMAL.code, reason))
 
     def ending(self, session_id: str) -> Closing | None:
-        """Return how a recent session of the HTTP loop ended, or None."""
+        """Return how a session of the HTTP loop ended, or None if it did not end recently."""
         return self._ended.get(session_id) or self._refused.get(session_id)
 
     def end_session(self, session: Session, closing: Closing = NORMAL) -> None:
-        """End a session. Does nothing if it has already ended."""
+        """End a session, and unregister its client. Does nothing if the session has already ended."""
         if self._sessions.pop(session.id, None) is None:
             return
         self._unauthenticated.pop(session.id, None)
@@ -178,7 +181,11 @@ class Hub:
                 pass  # `receive` has already recorded the activity
 
     async def _register(self, session: Session, message: RegisterClient) -> None:
-        """Register a client. If the session had another client id, unregister that id."""
+        """Register a client for the session, in place of the session's earlier client.
+
+        Another session with the same client id ends. Raises `FullError`, or `ProtocolViolationError` if a
+        hook denies the registration.
+        """
         client = message.client
         auth = None if message.auth is None else message.auth.without(self._secret)
         self._check_capacity(client, session.client)
@@ -197,7 +204,7 @@ class Hub:
         self._admit(session, client)
 
     def _own(self, session: Session, client_id: str) -> ClientInfo:
-        """Return the session's client if it has this id. Raises `ProtocolViolationError`."""
+        """Return the session's client. Raises `ProtocolViolationError` if it does not have this id."""
         if session.client is None or session.client.id != client_id:
             raise ProtocolViolationError(f"client {quoted(client_id)} is not registered on this session")
         return session.client
@@ -216,7 +223,7 @@ class Hub:
             raise FullError(f"all registrations together may have at most {self.limits.total_bytes:,} bytes")
 
     def _admit(self, session: Session, client: ClientInfo) -> None:
-        """Register a client for the session. Replaces a client with the same id."""
+        """Register a client for the session. Replaces a client with the same id. Raises `FullError`."""
         self._check_capacity(client)
         known = self._clients.get(client.id)
         if known is not None:
@@ -230,7 +237,7 @@ class Hub:
         self._notify()
 
     def _withdraw(self, session: Session) -> None:
-        """Unregister the client of a session."""
+        """Unregister the client of a session, and fail its unanswered calls."""
         session.fail_calls()
         client, session.client, session.table = session.client, None, PathTable()
         session.registered_auth = None
@@ -261,7 +268,7 @@ class Hub:
         return tuple(self._clients.values())
 
     def clients_at(self, method: str, path: str) -> tuple[str, ...]:
-        """Return the ids of the clients that provide this path."""
+        """Return the ids of the clients that provide this path with this method."""
         requested = _parse_path(path)
         if requested is None:
             return ()
@@ -270,9 +277,9 @@ class Hub:
     def find(
         self, client_id: str, method: str, path: str, types: Collection[PathType] = _ANY
     ) -> tuple[Descriptor, dict[str, str]] | None:
-        """Return the descriptor that matches this path, and the path parameters.
+        """Return the client's descriptor that matches the method and path, and the path parameters.
 
-        Return None if none matches.
+        Return None if the client is not registered, or has no such descriptor of one of the `types`.
         """
         online, requested = self._clients.get(client_id), _parse_path(path)
         return (
@@ -291,7 +298,6 @@ class Hub:
         if (found := self.find(client_id, request.method, request.path, types)) is None:
             raise NoSuchPathError(_not_found_message(client_id, request))
         descriptor, params = found
-        await self.hooks.authorize_invocation(Invocation(online.info, descriptor, params, request))
         call = CallClient(
             str(uuid4()),
             client_id,
@@ -304,10 +310,15 @@ class Hub:
             request.auth,
             request.null_body,
         )
-        return await online.session.ask(call.request_id, self._sendable(call))
+        message = self._sendable(call)  # first, because hooks must not get the token of the server either
+        await self.hooks.authorize_invocation(Invocation(online.info, descriptor, params, request))
+        return await online.session.ask(call.request_id, message)
 
     def _sendable(self, call: CallClient) -> bytes:
-        """Encode a call for sending. Raises `UnsendableError`."""
+        """Encode a call for sending.
+
+        Raises `UnsendableError` if it cannot be encoded, contains the server's token, or is too large.
+        """
         try:
             message = orjson.dumps(call.to_json())
         except TypeError as error:  # too deep, an integer of more than 64 bits, or a lone surrogate
@@ -325,7 +336,7 @@ class Hub:
     # Life cycle
 
     async def run(self) -> None:
-        """Until cancelled, ping clients, and end sessions that are silent or do not register."""
+        """Until cancelled, ping clients, and end sessions that are silent or have no registered client."""
         while True:
             await anyio.sleep(min(self.limits.ping_seconds, self.limits.register_seconds) / 3)
             now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Identify clients by headers, and by the one-time ticket cookie that `/mdp/auth` sets."""
+"""Identify clients and readers by headers, and clients also by the ticket cookie that `/mdp/auth` sets."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ TICKET_SECONDS = 60
 MAX_TICKETS = 1000
 """Maximum number of unused tickets. A further ticket replaces the oldest."""
 MAX_CLAIM = 4096
-"""Maximum size in bytes of a claim as JSON, in a ticket or in the headers of a connection."""
+"""Maximum size in bytes of an identity claim as JSON, in a ticket or in the headers of a connection."""
 
 MAX_CLAIM_VALUES = 256
 """Maximum number of JSON values in a claim."""
@@ -35,17 +35,17 @@ _OWN_HEADERS = "x-mdp-auth-"
 _SECRET_HEADERS = ("x-mdp-session-id", "x-skillwire-session", "x-skillwire-page")
 _NO_CONTEXT = "Auth endpoint requires an auth context"
 _TICKET = "skillwire.drive_ticket"
-"""Scope key for the ticket that admitted a request. The ticket cannot be used again."""
+"""Key in the ASGI scope of a request. Its value is the ticket in the request, already revoked, or None."""
 _SECURE = frozenset({"wss", "https"})
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What a client claimed about itself before it connected."""
+    """The identity claim that a client sent to `/mdp/auth` before it connected."""
 
     claim: bytes
     origin: str | None
-    """The web origin of the page that got the ticket. None for programs that are not pages."""
+    """The web origin of the page that got the ticket. None if the client is not a web page."""
     has_token: bool
 
     @property
@@ -54,7 +54,7 @@ class Ticket:
 
 
 class Tickets:
-    """All valid tickets. Each is valid once and for a short time."""
+    """All valid tickets. Each ticket is valid for one use, within `TICKET_SECONDS`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_tickets: int = MAX_TICKETS) -> None:
         self._tickets = ExpiringSecrets[Ticket](TICKET_SECONDS, max_tickets, clock=clock)
@@ -64,7 +64,10 @@ class Tickets:
         return self._tickets.issue(Ticket(claim, headers.get("origin"), has_token))
 
     def take(self, headers: Headers) -> Ticket | None:
-        """Return the valid ticket in a request, which cannot be used again, or None if there is none."""
+        """Return the valid ticket in a request, and revoke it. Return None if there is none.
+
+        A ticket is valid only for requests from the origin that got it.
+        """
         for value in _cookies(headers):
             ticket = self._tickets.find(value)
             if ticket is not None and ticket.origin == headers.get("origin"):
@@ -79,7 +82,7 @@ class Tickets:
 
 
 def set_cookie(value: str, *, secure: bool) -> str:
-    """Return the header that sets the cookie or, with an empty value, deletes it."""
+    """Return the `Set-Cookie` value that sets the ticket cookie or, with an empty value, deletes it."""
     max_age = TICKET_SECONDS if value else 0
     header = f"{NAME}={value}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Strict"
     return f"{header}; Secure" if secure else header
@@ -98,7 +101,7 @@ def _cookies(headers: Headers) -> list[str]:
 
 
 class Identities:
-    """Determines who a connection claims to be. Hooks and programs never see the server's token."""
+    """Determines who clients and readers claim to be. The claims never contain the server's token."""
 
     def __init__(self, hub: Hub, token: str | None = None, tickets: Tickets | None = None) -> None:
         self._hub = hub
@@ -106,7 +109,10 @@ class Identities:
         self._tickets = tickets or Tickets()
 
     def connection(self, mode: Mode, request: HTTPConnection) -> Connection:
-        """Return the identity of a new session, from its ticket and headers. Raises `HttpError`."""
+        """Return the transport and identity of a new session, from its ticket and headers.
+
+        Raises `HttpError` if the headers about the client are too large.
+        """
         headers = request.headers
         ticket: Ticket | None = request.scope.get(_TICKET) or self._tickets.take(headers)
         ticket_auth = None if ticket is None else ticket.auth
@@ -122,7 +128,10 @@ class Identities:
         )
 
     def client_auth(self, headers: Headers, ticket_auth: Auth | None) -> Auth | None:
-        """Return the claim in a client's headers, or else the claim in its ticket. Raises `HttpError`."""
+        """Return the claim in a client's headers, with the metadata of its ticket if there is one.
+
+        Without a claim in the headers, return `ticket_auth`. Raises `HttpError` if the claim is too large.
+        """
         if (sent := _auth_from_headers(headers)) is None:
             return ticket_auth
         sent = sent.without(self._token)
@@ -131,12 +140,12 @@ class Identities:
         return sent if ticket_auth is None else replace(sent, metadata=ticket_auth.metadata)
 
     def _has_valid_token(self, headers: Headers) -> bool:
-        """Return whether the header contains the server's token. Does not rely on an outer guard."""
+        """Return whether the `Authorization` header contains the server's token."""
         sent = bearer_token(headers)
         return sent is not None and self._token is not None and is_same(sent, self._token)
 
     def _registers_with_token(self, message: object) -> bool:
-        """Return whether the first message of a session registers a client with the server's token."""
+        """Return whether a message registers a client, and contains the server's token."""
         match message:
             case {"type": "registerClient", "auth": {"token": str(token)}}:
                 return self._token is not None and is_same(token, self._token)
@@ -144,11 +153,11 @@ class Identities:
                 return False
 
     def is_authorized(self, scope: Scope) -> bool:
-        """Return whether a request without the token may begin or continue a session.
+        """Return whether a request without the token in its header may begin or continue a session.
 
-        A ticket in the request becomes invalid here. Without a ticket, the first message of the session must
-        contain the token; the hub accepts no other message. A session over the HTTP loop is authorized by its
-        id, which only its client knows.
+        A ticket in the request is revoked here, and stored in the scope for `connection`. Without a ticket,
+        the first message of the session must contain the token; the hub accepts no other message. A request
+        in a session over the HTTP loop is authorized by the session id, which only the client knows.
         """
         if scope["type"] != "websocket" and not scope["path"].startswith(f"{LOOP_PATH}/"):
             return False
@@ -162,7 +171,7 @@ class Identities:
         return self._hub.session(name, Mode.HTTP_LOOP) is not None or self._hub.ending(name) is not None
 
     async def issue_ticket(self, request: Request) -> Response:
-        """Handle `POST /mdp/auth`: set a ticket cookie."""
+        """Handle `POST /mdp/auth`: check the token, if the server has one, and set a ticket cookie."""
         limits = self._hub.limits
         value = await read_json(request, limits.body, limits.values)
         auth = _auth_from_request(value, request.headers)
@@ -185,9 +194,9 @@ class Identities:
         return _answer("", request)
 
     def reader_auth(self, headers: Headers) -> Auth | None:
-        """Return what the hooks allow a program to know about an HTTP reader.
+        """Return the claim about an HTTP reader that the hooks let a program see, or None.
 
-        Hooks do not see the server's secrets.
+        The hooks get the reader's headers without the server's token, tickets and session ids.
         """
         shown = {name: ", ".join(headers.getlist(name)) for name in headers if name not in _SECRET_HEADERS}
         if cookies := without_ticket("; ".join(headers.getlist("cookie"))):
@@ -213,7 +222,10 @@ def _answer(value: str, request: Request) -> Response:
 
 
 def _auth_from_request(value: object, headers: Headers) -> Auth:
-    """Return a client's claim from the body, or else from its headers. Raises `HttpError`."""
+    """Return a client's claim from the body, or else from its headers.
+
+    Raises `HttpError` if neither contains a valid claim, or if the body is nested too deeply.
+    """
     if too_deep(value):
         raise HttpError(400, f"the body is {TOO_DEEP}")
     sent = _auth_from_headers(headers)
@@ -229,7 +241,7 @@ def _auth_from_request(value: object, headers: Headers) -> Auth:
 
 
 def _auth_from_body(value: object) -> Auth | None:
-    """Return the claim in the body, or None. Raises `ShapeError`."""
+    """Return the claim in the body, or None if there is none. Raises `ShapeError` if the claim is invalid."""
     part = None if value is None else JsonFields.of(value).part_or_none("auth")
     if part is None:
         return None

@@ -1,4 +1,4 @@
-"""`LiveSkills`: the hub, its source, and their background tasks."""
+"""`LiveSkills`: the hub, its sources, and their background tasks."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
@@ -29,7 +29,7 @@ async def restart_on_crash(work: Callable[[], Awaitable[None]], what: str, pause
 
 
 class LiveSkills:
-    """The hub, the source and the limits of a server with live skills."""
+    """The live skills of a server: the hub of the connected programs, and the sources for libraries."""
 
     def __init__(
         self,
@@ -37,17 +37,20 @@ class LiveSkills:
         hooks: Hooks | None = None,
         headers: Iterable[str] | None = None,
     ) -> None:
-        """Create the hub and its source.
+        """Create the hub, without a source.
 
         `headers` are the names of the request headers that are forwarded to programs. They replace the
-        default. Raises `InvalidValueError`.
+        default. Raises `InvalidValueError` if a name is invalid, or names a header that is never forwarded.
         """
         self.hub = Hub(limits, hooks)
         self.headers = HeaderRule(headers)
         self._sources: list[DriveSource] = []
 
     def source(self, label: str = "live") -> DriveSource:
-        """Return a source with these skills, for a library."""
+        """Return a new source with these skills, for a library. Call this before `running`.
+
+        A source that is created later gets no descriptions for skills that were registered without one.
+        """
         source = DriveSource(self.hub, label)
         self._sources.append(source)
         return source

@@ -21,7 +21,7 @@ _RESULT = "callClientResult"
 _NO_REASON = "the program failed without a reason"
 _Message = TypeVar("_Message")
 Answer: TypeAlias = "Json | Nothing"
-"""A client's answer to a call."""
+"""The data in a client's answer to a call: a JSON value, or `NOTHING`."""
 
 
 class ErrorCode(StrEnum):
@@ -36,7 +36,7 @@ class ErrorCode(StrEnum):
 
 
 class Nothing(Enum):
-    """The result of a handler that returned no value. It differs from `null` on the wire."""
+    """Marks an answer that has no field `data`, as opposed to an answer with `"data": null`."""
 
     NOTHING = "nothing"
 
@@ -69,7 +69,7 @@ class UnregisterClient:
 
 @dataclass(frozen=True, slots=True)
 class CallError:
-    """The code and message of a failed call, as the client or server reports them."""
+    """The code, message and details of a failed call, as the client or server reports them."""
 
     code: str
     message: str
@@ -81,7 +81,7 @@ class CallError:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """A client's answer to a call."""
+    """A client's answer to a call: data or an error."""
 
     request_id: str
     data: Answer = NOTHING
@@ -136,9 +136,9 @@ class CallClient:
 
 
 def read_client_message(value: object) -> ClientMessage:
-    """Parse a message from a client. Raises `ShapeError`.
+    """Parse a message from a client. Raises `ShapeError` if it is invalid or nested too deeply.
 
-    If a result is nested too deeply, only its own call fails.
+    A result that is nested too deeply becomes an error instead, so that only its own call fails.
     """
     fields = JsonFields.of(value)
     if not too_deep(value):
@@ -150,7 +150,7 @@ def read_client_message(value: object) -> ClientMessage:
 
 
 def read_server_message(value: object) -> CallClient | Ping | Pong:
-    """Parse a message from a server. Raises `ShapeError`."""
+    """Parse a message from a server. Raises `ShapeError` if it is invalid."""
     return _read(JsonFields.of(value), _FROM_SERVER)
 
 

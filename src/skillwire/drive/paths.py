@@ -23,7 +23,7 @@ _PARAMETER = re.compile(r":[a-z0-9][a-z0-9_-]*", re.ASCII)
 
 
 class Kind(IntEnum):
-    """The kind of a segment. If two paths match, the smaller kind wins."""
+    """The kind of a segment. If several paths match a request, a smaller kind takes precedence."""
 
     STATIC = 0
     LEAF = 1
@@ -37,7 +37,7 @@ class LivePath:
     text: str
     segments: tuple[str, ...]
     kinds: tuple[Kind, ...]
-    """The kind of each segment. Compared from left to right; the smaller wins."""
+    """The kind of each segment. If several paths match a request, these are compared from left to right."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -56,7 +56,7 @@ class LivePath:
 
     @property
     def folder(self) -> tuple[str, ...]:
-        """The segments before the leaf."""
+        """The segments before the leaf. All segments if there is no leaf."""
         return self.segments[:-1] if self.leaf else self.segments
 
     @property
@@ -70,11 +70,11 @@ class LivePath:
 
     @property
     def depth(self) -> int:
-        """The path's level in listings, which show the first level by default."""
+        """The path's level in listings: 1 for up to three segments, and 1 more for each further segment."""
         return max(1, len(self.segments) - 2)
 
     def match(self, requested: "LivePath") -> dict[str, str] | None:
-        """Return the parameters with which this path matches `requested`, or None if it does not match."""
+        """Return the values of the parameters in `requested`, or None if this path does not match it."""
         if len(self.segments) != len(requested.segments):
             return None
         params: dict[str, str] = {}
@@ -95,7 +95,10 @@ def _kind(segment: str) -> Kind | None:
 
 
 def best_match(paths: Iterable[LivePath], requested: LivePath) -> tuple[LivePath, dict[str, str]] | None:
-    """Return the path that matches `requested` best, with its parameters. The first one wins a tie."""
+    """Return the path that matches `requested` best, with the values of its parameters.
+
+    Return the first of several equally good paths, and None if no path matches.
+    """
     found: tuple[LivePath, dict[str, str]] | None = None
     for path in paths:
         params = path.match(requested)

@@ -1,4 +1,4 @@
-"""The operator's policy: limits, and hooks that decide who may register and call."""
+"""The operator's policy: limits, and hooks that decide on registrations and calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ class DriveLimits:
     sessions: int = 1000
     """Maximum number of clients connected at the same time."""
     unauthenticated: int = 64
-    """Maximum number of clients without the server's token. A further client displaces the oldest."""
+    """Maximum number of clients that have not sent the server's token. A further one replaces the oldest."""
     total_paths: int = 50_000
     """Maximum number of paths of all clients together."""
     total_bytes: int = 64 * 1024 * 1024
-    """Maximum memory for the registrations of all clients together, in bytes."""
+    """Maximum estimated memory for the registrations of all clients together, in bytes."""
     body: int = 1024 * 1024
     """Maximum size of one message or request body, in bytes."""
     values: int = 100_000
     """Maximum number of JSON values in one message or body.
 
-    Counted before parsing, because each value takes memory.
+    Counted before parsing, because parsed values take far more memory than their text.
     """
     calls: int = 64
     """Maximum number of unanswered calls to one client."""
@@ -45,7 +45,7 @@ class DriveLimits:
 
 @dataclass(frozen=True, slots=True)
 class PathRequest:
-    """A request to a client."""
+    """A request for a path of a client."""
 
     method: str
     path: str
@@ -59,7 +59,7 @@ class PathRequest:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A request, and the program that will answer it."""
+    """A request, the program that will answer it, and the descriptor that matches the requested path."""
 
     client: ClientInfo
     descriptor: Descriptor
@@ -68,9 +68,9 @@ class Invocation:
 
 
 class Hooks:
-    """Decides who may register and call.
+    """Decides who may register and call, and what programs get to know about HTTP readers.
 
-    The default allows everything; override a method to raise `DeniedError`.
+    By default, everything is allowed, and programs get to know nothing. A subclass overrides the methods.
     """
 
     async def authorize_registration(
@@ -78,16 +78,17 @@ class Hooks:
     ) -> None:
         """Raise `DeniedError` to refuse `client`.
 
-        `auth` is the claim in the registration message. `transport_auth` is the claim of the connection.
+        `auth` is the claim in the registration message. `transport_auth` is the claim in the headers or the
+        ticket of the connection.
         """
 
     async def authorize_invocation(self, invocation: Invocation) -> None:
         """Raise `DeniedError` to refuse this call."""
 
     def request_auth(self, headers: Mapping[str, str]) -> Auth | None:  # noqa: ARG002 - for subclasses
-        """Return what a client may know about an HTTP reader.
+        """Return the claim about an HTTP reader to send to a client, or None to send no claim.
 
-        `headers` are the headers of the reader's request. By default, cookies and authorization never reach a
-        client.
+        `headers` are the headers of the reader's request, without secrets of the server. By default, no claim
+        is sent, so cookies and authorization never reach a client.
         """
         return None

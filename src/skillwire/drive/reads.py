@@ -56,7 +56,7 @@ class ReadEndpoint:
         self._headers = headers
 
     async def read(self, request: HttpRequest) -> Response:
-        """Handle a read request."""
+        """Handle `GET`, `HEAD` or `OPTIONS` for a live skill."""
         if request.method == "OPTIONS":
             return Response(status_code=204, headers={"allow": ALLOWED})
         client_id, segments = _address(path_segments(request.scope))
@@ -80,7 +80,8 @@ class ReadEndpoint:
     def _registered(self, client_id: str, segments: Sequence[str]) -> str:
         """Return the path that the client registered for the segments of a request.
 
-        The request may omit the last segment, `skill.md`, or write it in the other case.
+        The request may omit the last segment, `skill.md`, or write it in the other case. If no path is
+        registered, return the requested path, with `skill.md` added if the segment is missing.
         """
         folder = segments[:-1] if segments and segments[-1] in SKILL_LEAVES else segments
         leaf_sent = [segments[-1]] if len(folder) < len(segments) else []
@@ -90,7 +91,7 @@ class ReadEndpoint:
 
 
 def _address(segments: list[str]) -> tuple[str, list[str]]:
-    """Return the client id and path in an address. One trailing slash is ignored."""
+    """Return the client id and the segments of the client's path in a URL. One trailing slash is ignored."""
     client, *path = segments[1:] if segments[0] == _ROUTE else [segments[0], *segments[2:]]
     return client, path[:-1] if path and not path[-1] else path
 

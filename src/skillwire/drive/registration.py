@@ -1,4 +1,4 @@
-"""The data that a client registers: its identity and path descriptors. `PathTable` looks up descriptors."""
+"""The data that a client registers: properties, identity claim and paths. `PathTable` looks up paths."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath, best_ma
 from skillwire.errors import InvalidValueError
 from skillwire.safe_text import quoted
 
-_PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+_ATX_HEADING = re.compile(r"#{1,6}(?:\s|$)")
 _FENCES = ("```", "~~~")
 MAX_DESCRIPTION = 1024
 GET = "GET"
@@ -37,20 +37,27 @@ _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
 
 
 def first_paragraph(text: str) -> str:
-    """Return the first paragraph that is not a heading, on one line, or `""` if there is none."""
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    for paragraph in _PARAGRAPHS.split(plain):
-        if paragraph.lstrip().startswith(_FENCES):
-            continue
-        lines = [line.strip() for line in paragraph.splitlines() if not _is_heading(line)]
-        if found := " ".join(line for line in lines if line):
-            return found[:MAX_DESCRIPTION]
-    return ""
+    """Return the first paragraph on one line, cut to `MAX_DESCRIPTION` characters, or `""` if there is none.
 
-
-def _is_heading(line: str) -> bool:
-    stripped = line.strip()
-    return stripped.startswith("#") or (bool(stripped) and not stripped.strip("=-*_ "))
+    Heading lines, and paragraphs that begin with a code fence, are skipped.
+    """
+    found: list[str] = []
+    fence = ""
+    for line in text.removeprefix("\ufeff").splitlines():
+        stripped = line.strip()
+        if fence:
+            closes = stripped.startswith(fence) and not stripped.strip(fence[0])
+            fence = "" if closes else fence
+        elif stripped.startswith(_FENCES):
+            if found:
+                break
+            fence = stripped[: len(stripped) - len(stripped.lstrip(stripped[0]))]
+        elif not stripped.strip("=-*_ ") or _ATX_HEADING.match(stripped):
+            if found:
+                break
+        else:
+            found.append(stripped)
+    return " ".join(found)[:MAX_DESCRIPTION]
 
 
 class PathType(StrEnum):
@@ -70,7 +77,7 @@ _LEAVES: dict[PathType, tuple[str | None, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """What a program claims about its identity. Hooks decide whether to trust it."""
+    """What a program or caller claims about its identity. Hooks decide whether to trust the claim."""
 
     scheme: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -95,7 +102,7 @@ class Auth:
         )
 
     def without(self, secret: str | None) -> "Auth":
-        """Return the claim without the parts that contain `secret`."""
+        """Return the claim without the parts that contain `secret`. If it is None, return the whole claim."""
         if secret is None:
             return self
         has_secret = self.token is not None and secret in self.token
@@ -111,7 +118,7 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """One path that a client answers."""
+    """The registered properties of one path that a client answers."""
 
     type: PathType
     path: LivePath
@@ -119,7 +126,7 @@ class Descriptor:
     description: str | None = None
     content_type: str | None = None
     shapes: bytes = b"{}"
-    """The input and output schemas, by the names in `_SHAPES`.
+    """The input schema, output schema and arguments, as a JSON object with the keys in `_SHAPES`.
 
     Stored as JSON, because parsed values take more memory.
     """
@@ -175,11 +182,11 @@ class ClientInfo:
     name: str
     paths: tuple[Descriptor, ...]
     about_json: bytes = b"{}"
-    """The client's other fields. Stored as JSON, because parsed values take far more memory."""
+    """The fields of `about`. Stored as JSON, because parsed values take far more memory."""
 
     @property
     def about(self) -> dict[str, Json]:
-        """The fields besides id and name: description, version, platform and metadata."""
+        """The description, version, platform and metadata. Fields that are not set are missing."""
         return orjson.loads(self.about_json)
 
     @property
@@ -203,7 +210,7 @@ class ClientInfo:
 
 
 def checked_id(text: str) -> str:
-    """Return `text` if it is a valid client id. Raises `InvalidValueError`."""
+    """Return `text`. Raises `InvalidValueError` if it is not a valid client id."""
     if not _ID.fullmatch(text):
         raise InvalidValueError(
             "client id", text, "1-128 of `A-Za-z0-9._~@:+-`, beginning with a letter, a digit or `_`"
@@ -216,7 +223,10 @@ def checked_id(text: str) -> str:
 
 
 def read_paths(fields: JsonFields) -> tuple[Descriptor, ...]:
-    """Return the descriptors in a message. Raises `ShapeError` if a path is repeated."""
+    """Return the descriptors in a message.
+
+    Raises `ShapeError` if one is invalid, if there are too many, or if a path is repeated with its method.
+    """
     paths: dict[tuple[str, str], Descriptor] = {}
     for part in fields.parts("paths", MAX_PATHS):
         descriptor = Descriptor.read(part)
@@ -256,7 +266,7 @@ class PathTable:
     ) -> tuple[Descriptor, dict[str, str]] | None:
         """Return the descriptor that matches `requested`, and the path parameters.
 
-        Return None if none matches.
+        Return None if no descriptor with this method and one of the `types` matches.
         """
         exact = self.exact.get((method, requested.text))
         if exact is not None and exact.type in types:

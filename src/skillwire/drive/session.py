@@ -44,7 +44,7 @@ class Outbox:
         return self._held
 
     def put(self, message: bytes) -> int | None:
-        """Add a message. Return its number, or None if the queue is full or closed."""
+        """Add a message and return its number. Return None if the queue is closed, or a limit is reached."""
         left = min(self._size - self._held, self._budget.left)
         if self._closed or len(self._waiting) >= self._messages or len(message) > left:
             return None
@@ -59,7 +59,7 @@ class Outbox:
         self._hold(-len(self._waiting.pop(number, b"")))
 
     def take_now(self) -> bytes | None:
-        """Return the next message, or None."""
+        """Return the next message, or None if the queue is empty."""
         if not self._waiting:
             return None
         message = self._waiting.pop(next(iter(self._waiting)))
@@ -89,7 +89,7 @@ class Outbox:
         self.close()
 
     def _hold(self, more: int) -> None:
-        """Count more bytes in the queue and in the budget."""
+        """Add `more`, which may be negative, to the bytes in the queue. Subtract it from the budget."""
         self._held += more
         self._budget.left -= more
 
@@ -132,12 +132,15 @@ class Connection:
     secure: bool = False
     auth: Auth | None = None
     verify_token: Callable[[object], bool] | None = None
-    """Returns whether the first message contains the server's token.
+    """A function that returns whether the first message contains the server's token.
 
-    None if the client has already sent it.
+    None if the client has already sent the token, or if the server requires none.
     """
     ticket_auth: Auth | None = None
-    """The claim sent to `/mdp/auth`. On the HTTP loop, `auth` is the claim of the last request."""
+    """The claim that the client sent to `/mdp/auth`.
+
+    On the HTTP loop, `auth` is the claim of the last request.
+    """
 
 
 @dataclass(slots=True, eq=False)
@@ -154,7 +157,7 @@ class _Pending:
 
 
 class Session:
-    """A connected client. Only the hub registers clients and ends sessions."""
+    """The session of one connected program. Only the hub registers clients and ends sessions."""
 
     def __init__(self, connection: Connection, limits: DriveLimits, budget: OutboxBudget) -> None:
         """Create a session. All sessions share the `budget`."""
@@ -192,7 +195,7 @@ class Session:
         return await self.outbox.take(lambda: own == self._polls)
 
     def post(self, message: dict[str, Json]) -> None:
-        """Queue a message for the client. If the queue is full, drop the message."""
+        """Queue a message for the client. If the queue is full or closed, drop the message."""
         self.outbox.put(orjson.dumps(message))
 
     async def ask(self, request_id: str, call: bytes) -> Answer:
@@ -234,11 +237,11 @@ class Session:
         self.fail_calls()
 
     def fail_calls(self) -> None:
-        """Fail all unanswered calls, because the client is gone."""
+        """Fail all unanswered calls with `GoneError`."""
         client_id = "" if self.client is None else self.client.id
         for pending in self._pending.values():
             pending.answer(GoneError(client_id))
 
     def discard(self) -> None:
-        """Drop the queued messages."""
+        """Drop the queued messages, and accept no more."""
         self.outbox.clear()

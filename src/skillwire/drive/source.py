@@ -44,7 +44,10 @@ def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> Sk
 
 
 def _name(segment: str, at: int) -> str:
-    """Return a parameter name that is valid in templates: without hyphens, beginning with a letter."""
+    """Return the name of a parameter in a template, where names have no hyphen and begin with a letter.
+
+    Any other name becomes `p`, its position, `_` and the name with underscores in place of hyphens.
+    """
     name = segment[1:].replace("-", "_")
     return name if name == segment[1:] and name[0].isalpha() else f"p{at}_{name}"
 

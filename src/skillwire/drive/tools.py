@@ -32,7 +32,7 @@ _BY_TYPE: dict[Json, tuple[str, ...]] = {
 }
 """Additional fields that a search includes, by path type."""
 MAX_ANSWERS = 16 * 1024 * 1024
-"""Maximum size of one tool's result, in bytes."""
+"""Maximum total size of the items or answers in one tool's result, in bytes."""
 MAX_SENT = 16 * 1024 * 1024
 """Maximum total size of the messages that one `callPaths` sends, in bytes. Each client gets its own copy."""
 MAX_ANSWER_VALUES = 200_000
@@ -66,17 +66,17 @@ _MUTATING: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
 
 
 def normalize_search(search: str | None) -> str | None:
-    """Return the text to search for in lowercase, or None if the search is empty."""
+    """Return the text to search for, stripped and in lowercase, or None if it is missing or empty."""
     return (search or "").strip().lower() or None
 
 
 def client_matches(search: str, client: Mapping[str, Json]) -> bool:
-    """Return whether a listed client or one of its paths contains a lowercase text."""
+    """Return whether a listed client or one of its paths contains the lowercase `search`, in any case."""
     return any(search in text.lower() for text in _texts_of_client(client))
 
 
 def path_matches(search: str, path: Mapping[str, Json]) -> bool:
-    """Return whether a listed path contains a lowercase text."""
+    """Return whether a listed path contains the lowercase `search`, in any case."""
     return any(search in text.lower() for text in _texts_of_path(path))
 
 
@@ -101,7 +101,7 @@ def _texts(values: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[str]:
 
 
 def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
-    """Return the four tools that list and call connected programs."""
+    """Return the four tools that list, search and call the paths of connected programs."""
     bridge = _Bridge(hub)
     return (
         Tool(
@@ -153,7 +153,7 @@ def _schema(properties: dict[str, Json], *required: str) -> dict[str, Json]:
 
 
 def _errors_as_results(run: Run) -> Run:
-    """Wrap `run` so that errors become results, which let the model correct its call."""
+    """Wrap `run` so that failed calls and invalid arguments become results, for the model to correct."""
 
     async def run_safely(call: Call) -> dict[str, Json]:
         try:
@@ -201,7 +201,7 @@ class _Bridge:
         return structured_result(_success(await self._hub.call(client_id, _request(fields))))
 
     async def call_paths(self, call: Call) -> dict[str, Json]:
-        """Call a path on several clients concurrently, and return the answer of each."""
+        """Call a path on several clients concurrently, and return the answer or error of each."""
         fields = _arguments(call, "clientIds", *_REQUEST)
         request = _request(fields)
         ids = self._select_clients(fields, request)
@@ -256,7 +256,7 @@ def _request(fields: JsonFields) -> PathRequest:
 
 
 def _drop_empty(auth: Auth) -> Auth:
-    """Return `auth` with empty texts replaced by None."""
+    """Return `auth`, with an empty scheme or token replaced by None."""
     return replace(auth, scheme=auth.scheme or None, token=auth.token or None)
 
 
@@ -265,9 +265,9 @@ def _success(data: Answer) -> dict[str, Json]:
 
 
 def _size(request: PathRequest) -> int:
-    """Return the size of a request in bytes.
+    """Return the size in bytes of a request's query, body, headers and auth.
 
-    Return 0 if it cannot be sent, because each call then reports the error.
+    Return 0 if they cannot be encoded, because each call then reports the error.
     """
     parts = (
         request.query,
@@ -282,7 +282,7 @@ def _size(request: PathRequest) -> int:
 
 
 class _Answers:
-    """Collects the answers from several clients, within limits.
+    """Collects the answers from several clients. An answer beyond the limits is replaced by an error.
 
     Stores the answers as bytes until all have arrived.
     """
@@ -310,7 +310,10 @@ class _Answers:
 
 
 def _limit_results(name: str, found: list[Json], advice: str) -> dict[str, Json]:
-    """Return the results that fit the limit, and the number of omitted results."""
+    """Return the items that fit the limit, as the field `name`.
+
+    If items are left out, `leftOut` contains their number and `advice`.
+    """
     sizes = accumulate(len(orjson.dumps(each, option=orjson.OPT_INDENT_2)) for each in found)
     fits = sum(1 for size in sizes if size <= MAX_ANSWERS)
     shown: dict[str, Json] = {name: found[:fits]}

@@ -51,7 +51,7 @@ class ServerAddress:
     """The address of a server, and the transport to use."""
 
     url: str
-    """Without a trailing slash."""
+    """The URL, without a trailing slash and without `/mcp` at the end."""
     over_socket: bool
     local: bool
 
@@ -59,7 +59,7 @@ class ServerAddress:
     def parse(cls, text: str) -> "ServerAddress":
         """Parse a URL. `ws` and `wss` select a WebSocket; `http` and `https` select the HTTP loop.
 
-        Raises `InvalidValueError`.
+        Raises `InvalidValueError` if the URL is invalid or has another scheme.
         """
         try:
             parts = urlsplit(text)
@@ -154,7 +154,7 @@ async def _over_loop(address: ServerAddress, headers: Mapping[str, str]) -> Asyn
 
 
 class LoopTransport(Transport):
-    """A session over the HTTP loop."""
+    """The program's side of a session over the HTTP loop."""
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
@@ -168,7 +168,7 @@ class LoopTransport(Transport):
         self._session = {SESSION_HEADER: found}
 
     async def end(self) -> None:
-        """End the session, unless it has already ended."""
+        """End the session. Errors are ignored, because the session is over in any case."""
         try:
             await self._ask("POST", "disconnect")
         except (ConnectionLostError, RefusedByServerError):
@@ -223,7 +223,7 @@ def _error_for_close(error: ConnectionClosed) -> SkillwireError:
 
 
 def _error_message(body: bytes) -> str:
-    """Return the error message in a response."""
+    """Return the error message in a response, or a default message if it has none."""
     found = _fields(body).get("error")
     return found if isinstance(found, str) else "no reason given; was the server started with `--drive`?"
 

@@ -32,7 +32,7 @@ class AddedFeatures:
 
 
 class Addition(Protocol):
-    """An object that adds features to a server, such as the repository contract."""
+    """An object that adds features to a server, such as the options of the repository contract."""
 
     def add_to(self, library: Library) -> AddedFeatures:
         """Return the features to add for this library."""

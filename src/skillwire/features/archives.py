@@ -1,4 +1,4 @@
-"""Serve every skill except live skills as an archive, for hosts that use early drafts of the extension."""
+"""Serve every skill except live skills as archives, for hosts that use early drafts of the extension."""
 
 from collections.abc import Collection, Sequence
 
@@ -19,7 +19,7 @@ from skillwire.protocol.translate import blob_contents
 
 
 class SkillArchives(UnlistedResources):
-    """Serves every skill except live skills as an archive, which is packed when it is read.
+    """Serves every skill except live skills as an archive of each format, which is packed when it is read.
 
     Packing the same files again produces the same bytes.
     """
@@ -47,12 +47,12 @@ class SkillArchives(UnlistedResources):
         return {archive_uri(entry, form) for entry in edited.values() for form in ArchiveFormat}
 
     async def of(self, entry: SkillRecord) -> Sequence[DraftArchive]:
-        """Return a skill's archives with their digests. Empty for a skill that cannot be packed now."""
+        """Return a skill's archives with their digests. Empty for a live skill, or if packing fails."""
         if entry.dynamic:
             return ()
         try:
             return [DraftArchive(form, await self._digest(entry, form)) for form in ArchiveFormat]
-        except SkillwireError:  # it changed while it was read; the index still has the other skills
+        except SkillwireError:  # such as a skill that changed while it was read; the index omits its archives
             return ()
 
     async def _digest(self, entry: SkillRecord, form: ArchiveFormat) -> Digest:

@@ -37,7 +37,7 @@ class Call:
     """Whether the client declares the Skills extension, and so can load skills without a tool."""
 
     def text(self, name: str) -> str:
-        """Return a required string parameter. Raises `BadParamsError` if it is missing or too long.
+        """Return a required string parameter. Raises `BadParamsError` if it is not a string or too long.
 
         A server built by Skillwire checks the length earlier. A server with attached skills does not.
         """
@@ -48,7 +48,7 @@ class Call:
         return value
 
     def part(self, name: str) -> "Call":
-        """Return an object parameter as a `Call`. If it is missing, the `Call` is empty.
+        """Return an object parameter as a `Call`. If it is missing or null, the `Call` has no parameters.
 
         Raises `BadParamsError` if it is not an object.
         """
@@ -65,7 +65,10 @@ class Call:
             raise bad_cursor_error(cursor)
 
     def cursor(self) -> str | None:
-        """Return the cursor, or None for the start of the list. Raises `BadParamsError`."""
+        """Return the cursor, or None for the start of the list.
+
+        Raises `BadParamsError` if the cursor is not a string or too long.
+        """
         return None if self.params.get("cursor") is None else self.text("cursor")
 
 
@@ -98,7 +101,10 @@ Method: TypeAlias = Callable[[Call], Awaitable[Answer]]
 
 
 class Feature(ABC):
-    """A group of MCP methods that serve a library. Features do not depend on each other or on the SDK."""
+    """One part of an MCP server: methods, instructions, extension settings and changes to report.
+
+    A feature is independent of the MCP SDK and of the transport.
+    """
 
     name: str
 
@@ -189,12 +195,10 @@ def page(
     cursor: str | None,
     size: int = PAGE_SIZE,
 ) -> Page:
-    """Return the page of `keys` after `cursor`.
-
-    Raises `BadParamsError` if the cursor does not belong to the list `of`.
+    """Return the page of `keys` after `cursor`. `position` returns the index of a key, or None if it is gone.
 
     A cursor names the last key of the previous page, so paging continues there even if the list has changed.
-    If that key no longer exists, the position is lost, and the cursor is an error.
+    Raises `BadParamsError` if the cursor does not belong to the list `of`, or if its key is gone.
     """
     start = 0 if cursor is None else _start_after(cursor, of, position)
     stop = start + size

@@ -1,4 +1,4 @@
-"""The list of skills as text for a model: how to use skills, then one element for each skill."""
+"""Text for models: how to use skills, and the list of skills, with one element for each skill or template."""
 
 from collections.abc import Mapping
 from itertools import chain, starmap
@@ -47,10 +47,10 @@ def available_skills(
     foreign: bool = False,
     with_tools: bool = True,
 ) -> str:
-    """Return a list of skills, then templates, within `tokens` tokens, and a note about what is left out.
+    """Return a list of skills, then templates, within `tokens` tokens, and notes about what is left out.
 
     Values are escaped, so no value can end its own tag. With `foreign`, the list states that the skills come
-    from other servers.
+    from other servers. With `with_tools`, a note about skills left out refers to the tool `load-skill`.
     """
     templates = templates or {}
     elements = chain(starmap(_skill, skills.items()), starmap(_template, templates.items()))

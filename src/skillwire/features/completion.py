@@ -24,7 +24,7 @@ class CompletionFeature(Feature):
     name = "completion"
 
     def __init__(self, library: Library, visible_skills: VisibleSkills | None = None) -> None:
-        """With `visible_skills`, complete prompt arguments, too, and leave out withheld skills."""
+        """Create the feature. With `visible_skills`, it also completes prompts, and omits withheld skills."""
         self._library = library
         self._visible_skills = visible_skills
 
@@ -80,7 +80,7 @@ class CompletionFeature(Feature):
         )
 
     def _files(self, call: Call) -> Iterable[str]:
-        """Return the file paths of the skill that the request's context names."""
+        """Return the file paths of the skill that the request's context names. Empty if there is none."""
         chosen = call.part("context").part("arguments")
         if not isinstance(chosen.params.get("skill"), str):
             return ()
@@ -95,7 +95,7 @@ class CompletionFeature(Feature):
         return every if visible is None else (entry for entry in every if visible.is_visible(entry))
 
     async def _values(self, pattern: str, parameter: str, typed: str) -> Sequence[str]:
-        """Return values for a parameter of a URI template."""
+        """Return values for a parameter of the template whose URI is `pattern`. Empty if there is none."""
         templates = self._library.catalog.templates
         template = next((each for each in templates if each.uri == pattern), None)
         if template is None:

@@ -1,4 +1,4 @@
-"""Content blocks for tool results and prompts."""
+"""Content blocks for tool results and prompts, and the `_meta` of results about a skill."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def without_frame(_entry: SkillRecord, _path: str, text: str) -> str:
 
 
 def document_block(reading: Reading, frame: Frame = without_frame) -> dict[str, Json]:
-    """Return a file as a text block if it is text, else as an embedded resource."""
+    """Return a file as a text block with its frame or, if it is not text, as an embedded resource."""
     if not is_text(reading.content):
         return resource_block(reading)
     served = reading.served
@@ -45,7 +45,7 @@ def document_block(reading: Reading, frame: Frame = without_frame) -> dict[str, 
 
 
 def fill_document(content: bytes, fill: Filling) -> bytes:
-    """Return a `SKILL.md` with a person's arguments. The frontmatter is never changed."""
+    """Return a `SKILL.md` with `fill` applied to its body. Content that is not text is returned unchanged."""
     if not is_text(content):
         return content
     body = body_offset(content)
@@ -66,7 +66,7 @@ def folder_file_blocks(reading: Reading, frame: Frame | None = None) -> list[Jso
     """Return the blocks for one of several files.
 
     The path is the first line, because many clients drop URIs. A binary file is an embedded resource after a
-    text block with its path.
+    text block with its path. Without a `frame`, random marks enclose a text that contains a similar line.
     """
     path = reading.served.file.path
     header = f"--- {escape_invisible(path) if frame is None else quote_if_needed(path)} ---"
@@ -80,7 +80,7 @@ def folder_file_blocks(reading: Reading, frame: Frame | None = None) -> list[Jso
 def _wrap_in_marks(_entry: SkillRecord, _path: str, text: str) -> str:
     """Return a text, between random marks if it has a line that looks like a file header.
 
-    The text cannot contain these marks.
+    These marks do not occur in the text.
     """
     if not any(map(_looks_like_a_header, text.splitlines())):
         return text

@@ -12,7 +12,7 @@ from skillwire.protocol.translate import directory_resource, file_resource
 
 
 class DirectoryFeature(Feature):
-    """Lets clients browse a skill folder by folder."""
+    """Lets clients browse skills, and the folders above skills, folder by folder."""
 
     name = "directory"
 

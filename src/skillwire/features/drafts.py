@@ -1,4 +1,4 @@
-"""Resources for clients that use drafts of the Skills extension: an index of skills, and manifests."""
+"""Resources for clients without the final Skills extension: the index of its early drafts, and manifests."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 _UNESCAPED_IN_PATH, _UNESCAPED_IN_QUERY, _UNESCAPED_IN_FRAGMENT = (
     "".join(set(_VISIBLE).difference(escaped)) for escaped in ('"<>`{}', '"<>', '"<>`')
 )
-"""Characters that a URL parser does not escape (WHATWG). It never escapes a percent sign."""
+"""Characters, including `%`, that a URL parser does not escape in each part of a URL (WHATWG)."""
 _UNESCAPED_IN_COMPONENT = "/!'()*"
 """Characters that JavaScript's `encodeURIComponent`, applied to each path segment, does not escape."""
 
@@ -117,12 +117,12 @@ class SkillManifests(UnlistedResources):
         return manifests | respelled
 
     def _listed_at(self, uri: str) -> SkillRecord | None:
-        """Return the skill whose manifest has this URI."""
+        """Return the skill whose manifest has this URI, or None."""
         root = uri.removesuffix(f"/{MANIFEST}")
         return None if root == uri else self._library.catalog.entries.get(f"{root}/{SKILL_FILE}")
 
     def _find_respelled(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile] | None:
-        """Return the file whose URI, escaped in another way, is `uri`."""
+        """Return the skill and file whose URI, escaped in another way, is `uri`, or None."""
         catalog = self._library.catalog
         for entry in enclosing_skills(catalog.entries, catalog.above, uri):
             rest = uri[len(entry.root) + 1 :]
@@ -133,7 +133,7 @@ class SkillManifests(UnlistedResources):
 
 
 def _manifest(entry: SkillRecord) -> bytes:
-    """Return the manifest of a skill. A live file has an empty hash.
+    """Return the manifest of a skill. A live file has the size 0 and an empty hash.
 
     A skill with live files also needs a manifest. Without it, FastMCP's `sync_skills` would fail for all of
     the server's skills.

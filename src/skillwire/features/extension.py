@@ -24,9 +24,9 @@ class _Listing:
     """Position of each skill by URI, including skills that are not listed."""
 
     def position(self, uri: str) -> int | None:
-        """Return the position of the last listed skill up to `uri`, or None if no skill has this URI.
+        """Return the index in `keys` of the last listed skill up to `uri`, or -1 if `uri` precedes them all.
 
-        This keeps a cursor valid when its skill is no longer listed.
+        Return None if no skill has this URI. A cursor stays valid when its skill is no longer listed.
         """
         place = self.every.get(uri)
         return None if place is None else bisect_right(self.places, place) - 1
@@ -36,7 +36,7 @@ class ExtensionFeature(Feature):
     """Serves skills to hosts with the Skills extension. Also answers clients that do not declare it (S3).
 
     Strict clients reject the whole list if one entry does not conform to the specification. Therefore, the
-    list omits nonconforming skills unless `list_nonconforming` is set. `skills/get` returns all skills (S13).
+    list omits nonconforming skills unless `list_nonconforming` is set. `skills/get` returns them too (S13).
     """
 
     name = "extension"

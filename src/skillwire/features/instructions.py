@@ -26,7 +26,10 @@ class InstructionsFeature(Feature):
         foreign: bool = False,
         with_tools: bool = True,
     ) -> None:
-        """Set `foreign` if descriptions come from other servers, `with_tools` if tools can load skills."""
+        """Create the feature. The list of skills has at most `tokens` tokens.
+
+        Set `foreign` if descriptions come from other servers, and `with_tools` if tools can load skills.
+        """
         self._visible_skills, self._foreign, self._with_tools = visible_skills, foreign, with_tools
         self._tokens = tokens
 

@@ -52,12 +52,12 @@ _log = logging.getLogger(__name__)
 
 
 class NotPublishedError(SkillwireError):
-    """Nothing is published at the path."""
+    """Nothing is published at the path now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The index at one moment."""
+    """The bytes of the index at one moment, and their digest."""
 
     content: bytes
     digest: Digest
@@ -65,7 +65,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """The index entry of one version of a skill."""
+    """The index entry of one version of a skill, and the size of its download in bytes."""
 
     entry: SkillRecord
     artifact: Artifact
@@ -161,7 +161,10 @@ class LiveSite:
         return self._cached_at(path, entry) or Download(known.artifact, known.size, None)
 
     async def content(self, download: Download) -> bytes:
-        """Return the bytes of a download from `find`. Raises `NotPublishedError`."""
+        """Return the bytes of a download from `find`.
+
+        Raises `NotPublishedError` if the skill cannot be read, or no longer has this download.
+        """
         if download.content is not None:
             return download.content
         artifact = download.artifact
@@ -182,7 +185,10 @@ class LiveSite:
         )
 
     async def file(self, name: str, path: str) -> tuple[bytes, Digest]:
-        """Return a single file of a published skill and its digest. Raises `SkillwireError`."""
+        """Return a single file of a published skill and its digest.
+
+        Raises `NotPublishedError` if the file is not published, or another `SkillwireError` if a read fails.
+        """
         entry = self._by_name.of(self._library.catalog).get(name)
         if entry is None or all(file.path != path for file in entry.files):
             raise NotPublishedError(f"no skill {quoted(name)} with such a file is published here")
@@ -193,14 +199,14 @@ class LiveSite:
         except NotServedError as error:
             raise NotPublishedError(f"the file {quoted(path)} no longer exists") from error
         now = reading.served.entry
-        if self._by_name.of(self._library.catalog).get(name) is not now:  # not approved
+        if self._by_name.of(self._library.catalog).get(name) is not now:  # such as a skill not approved now
             raise NotPublishedError(f"the skill {quoted(name)} is no longer published")
         return reading.content, Digest.of(reading.content)
 
     async def _make_all(self, entries: Mapping[str, SkillRecord]) -> None:
         """Build every download that is not built yet, a few at a time.
 
-        Forget skills that are not in `entries`.
+        Forget skills that are not in `entries`, and log why skills are left out.
         """
         self._forget_others(entries)
         for each in choose_skills(self._library.catalog).left_out:
@@ -222,7 +228,7 @@ class LiveSite:
         return isinstance(known, _Published) or known.until is None or time.monotonic() < known.until
 
     async def _published(self, entry: SkillRecord) -> "_Published | _Failed":
-        """Return a skill's index entry, or its failure. Builds the download if neither is known."""
+        """Return a skill's index entry, or its failure. Builds the download unless one of them is current."""
         async with self._lock_skill(entry.uri):
             if not self._is_known(entry):
                 try:

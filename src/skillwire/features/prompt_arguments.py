@@ -57,7 +57,10 @@ def template_values(template: SkillTemplate, name: str, arguments: Call) -> dict
 
 
 def values_to_fill(prompt: Offered | None, arguments: Call) -> dict[str, str]:
-    """Return the values for the text of a skill. Without a `prompt`, only the argument `WHOLE` is used."""
+    """Return the values to fill into the text of a skill. The parameters of a template are left out.
+
+    Without a `prompt`, only the argument `WHOLE` is used.
+    """
     names = dict.fromkeys((*(() if prompt is None else _declared(prompt).names), WHOLE))
     taken = prompt.parameters if isinstance(prompt, SkillTemplate) else ()
     given = (each for each in names if each not in taken and arguments.params.get(each) is not None)

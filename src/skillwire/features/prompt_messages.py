@@ -63,7 +63,7 @@ class PromptMessages:
     async def blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> list[dict[str, Json]]:
         """Return the contents of the messages for a skill.
 
-        Raises `BadParamsError` if it is not for people to start, or the values are too long.
+        Raises `BadParamsError` if the skill is not for people to start, or if the values are too long.
         """
         return await self._whole_blocks(entry, values) or await self._document_blocks(entry, values)
 
@@ -97,7 +97,7 @@ class PromptMessages:
         return [block]
 
     async def _whole_blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> list[dict[str, Json]]:
-        """Return a whole skill as one text. Empty if prompts do not contain whole skills, or not this one."""
+        """Return a whole skill as one text block. Empty if its prompt contains only the `SKILL.md`."""
         whole = None if self._whole is None else self._whole.whole(entry)
         if self._whole is None or whole is None or (read := await self._whole.read(whole)) is None:
             return []

@@ -1,4 +1,4 @@
-"""Skills as MCP prompts: one for each skill, one by name, and those of skills written in code."""
+"""Skills as MCP prompts: one for each skill or template, one that takes a name, and prompts from code."""
 
 from collections.abc import Collection, Container, Iterable, Mapping
 from itertools import accumulate
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
 
 BY_NAME = "skill"
-"""The prompt that takes the name of a skill. A skill with this name gets a prompt named by its path."""
+"""The prompt that takes the name of a skill. A skill with this name gets a prompt with a longer name."""
 
 
 class AuthoredPromptsFeature(Feature):
@@ -131,7 +131,7 @@ class PromptsFeature(Feature):
         return Answer({"description": self._description(entry), "messages": messages})
 
     def _description(self, prompt: SkillRecord | SkillTemplate) -> str:
-        """Return the description of a skill. With a frame, it is quoted with its origin."""
+        """Return the description of a skill or template. With a frame, it is quoted with its origin."""
         is_template = isinstance(prompt, SkillTemplate)
         text = collapse_lines(prompt.description if is_template else prompt.shown_description)
         return text if self._frame is None else f"{label_of(prompt)} says: {quoted(text, None)}"
@@ -184,7 +184,7 @@ class PromptsFeature(Feature):
         return [*self._visible_skills.for_people(), *self._visible_skills.templates_for_people()]
 
     def _named(self, _catalog: Catalog) -> dict[str, SkillRecord | SkillTemplate]:
-        skills = self._visible_skills.for_people()  # `_catalog` is the current catalog, which this uses, too
+        skills = self._visible_skills.for_people()  # also uses the catalog that is passed as `_catalog`
         named = {_unlike_ours(name, entry, skills): entry for name, entry in skills.items()}
         return {**named, **self._visible_skills.templates_for_people()}
 

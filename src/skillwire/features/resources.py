@@ -1,4 +1,4 @@
-"""Skills as MCP resources, and the interfaces for further documents and URIs."""
+"""Skills as MCP resources, and the interfaces for further documents, listed resources and unlisted URIs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Document(ABC):
 
     @abstractmethod
     def listed(self, catalog: Catalog) -> bool:
-        """Return whether the document is listed, because it has content. It can always be read."""
+        """Return whether the document is listed for this catalog. It can always be read."""
 
     @abstractmethod
     def differs(self, change: Change) -> bool:
@@ -46,7 +46,7 @@ class Document(ABC):
 
 
 class UnlistedResources(ABC):
-    """Further URIs at which parts of a skill can be read. They are not listed."""
+    """Further URIs that can be read but are not listed, such as the URIs of a skill's archives."""
 
     scheme: str = SCHEME
     """The scheme of all these URIs."""
@@ -178,7 +178,7 @@ class ResourcesFeature(Feature):
             yield ListKind.RESOURCES
 
     def serves(self, uri: str) -> bool:
-        """Return whether `uri` is the URI of a file, folder, document or unlisted resource."""
+        """Return whether `uri` is a URI of a file, folder, document, extra resource or unlisted resource."""
         known = uri in self.documents or self._library.catalog.serves(uri)
         known = known or any(each.serves(uri) for each in self._further)
         return known or self._find_unlisted(uri) is not None
@@ -190,7 +190,7 @@ class ResourcesFeature(Feature):
     def claims(self, method: str, call: Call) -> bool:
         """Return whether a read is certainly for this feature.
 
-        Templates do not count, because they may match other URIs.
+        A URI that only matches a template may belong to the server to which the skills are attached.
         """
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str):
@@ -199,9 +199,9 @@ class ResourcesFeature(Feature):
         return known or any(each.serves(uri) for each in (*self._further, *self._unlisted))
 
     def validator(self, method: str, call: Call) -> Validator | None:
-        """Return a validator for a file of a skill, or None for all other contents.
+        """Return a validator for a file of a skill, or None if there is none.
 
-        Other contents can change although the library does not change.
+        There is none for other contents, because they can change although the library does not change.
         """
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str) or uri in self.documents:
@@ -258,7 +258,7 @@ class ResourcesFeature(Feature):
         self._listing = CatalogMemo(self._listed)
 
     def find_owner(self, uri: str) -> SkillRecord | None:
-        """Return the skill to which a file URI or an unlisted URI belongs."""
+        """Return the skill to which a file URI or an unlisted URI belongs, or None."""
         if (served := self._library.catalog.files.get(uri)) is not None:
             return served.entry
         unlisted = self._find_unlisted(uri)
@@ -271,7 +271,7 @@ class ResourcesFeature(Feature):
         return [_document_resource(document) for document in shown]
 
     def _find_unlisted(self, uri: str) -> UnlistedResources | None:
-        """Return the unlisted resources that serve `uri`. A file of a skill takes precedence over them."""
+        """Return the `UnlistedResources` that serve `uri`. Return None if none do, or for a skill's file."""
         if uri in self._library.catalog.files:
             return None
         return next((each for each in self._unlisted if each.serves(uri)), None)

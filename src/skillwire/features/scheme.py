@@ -1,4 +1,7 @@
-"""Serve features with their skill URIs under another scheme. The only place where URIs are translated."""
+"""Serve features with their skill URIs under another scheme, in requests and results.
+
+`server/notifications.py` translates the URIs of subscriptions.
+"""
 
 import json
 import re
@@ -157,7 +160,7 @@ class OtherScheme(Feature):
         """Translate the texts of a tool result that Skillwire wrote. The text of a file is never changed."""
         if result.get("isError") is True:
             return _with_texts(outer, "content", "text", self._base.in_text)
-        if "structuredContent" in result:  # its text repeats some of its values
+        if "structuredContent" in result:  # the text repeats URIs of the structured content
             known = sorted(_uris(result["structuredContent"]), key=len, reverse=True)
             pattern = re.compile("|".join(map(re.escape, known)) or r"(?!)")
             return _with_texts(
@@ -215,7 +218,7 @@ def _asks_for_list(call: Call) -> bool:
 
 
 def _uris(value: Json) -> set[str]:
-    """Return all skill URIs in a JSON value, outside of frontmatter."""
+    """Return the skill URIs in members of `_URI_KEYS` at any depth, except inside members of `_VERBATIM`."""
     if isinstance(value, list):
         return {uri for each in value for uri in _uris(each)}
     if not isinstance(value, dict):

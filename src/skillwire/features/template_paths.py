@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from skillwire.core.template import SkillTemplate, parse_parameter, value_fault
 
 _MAX_PATHS = 1000
-"""Maximum number of paths in one completion."""
+"""Maximum number of paths that `complete_paths` returns."""
 
 
 async def suggest_values(template: SkillTemplate, parameter: str, typed: str) -> Sequence[str]:
-    """Return the values that the author's function suggests for `typed`, or else all listed values."""
+    """Return the values that the author's function suggests for `typed`, or else all known values."""
     if (suggest := template.suggest.get(parameter)) is not None:
         return await suggest(typed)
     return template.values.get(parameter, ())

@@ -32,7 +32,7 @@ from skillwire.protocol.messages import TOOLS_CALL, TOOLS_LIST
 from skillwire.safe_text import escape_invisible, quoted
 
 Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
-"""A function that returns the result of a call for its arguments."""
+"""A function that runs a tool. It takes the arguments as a `Call`, and returns the tool result."""
 LOAD_SKILL = "load-skill"
 LOAD_SKILL_ALIAS = "skill"
 """The name that some models use for the tool or its argument. Accepted, but not listed."""
@@ -59,7 +59,7 @@ class Tool:
     output_schema: Mapping[str, Json] | None = None
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     changes: bool = False
-    """Whether it changes the server. Such a tool is listed only for clients that may change the server."""
+    """Whether the tool changes the server. It is then listed only for clients that may change the server."""
 
     def to_json(self) -> dict[str, Json]:
         entry: dict[str, Json] = {
@@ -93,7 +93,10 @@ class ToolError(SkillwireError):
 
 
 class ToolsFeature(Feature):
-    """Offers tools with which a model loads skills and reads their files. Enforces visibility."""
+    """Offers tools with which a model loads skills and reads their files, and the tools of product areas.
+
+    A model can load only skills that are for models. It can read files of all skills that are not withheld.
+    """
 
     name = "tools"
 
@@ -222,7 +225,10 @@ class ToolsFeature(Feature):
         return await self._visible_skills.confirmed(self._visible_skills.current(entry))
 
     def _resolve_in(self, entry: SkillRecord, path: str) -> Reference:
-        """Return what a path means in the text of a skill: one of its files, or another skill."""
+        """Return what a path in the text of a skill means: a file or folder of the skill, or another skill.
+
+        Raises `ToolError` if there is none, or if the text of a server's skill refers to another source.
+        """
         names = self._visible_skills.names
         try:
             found = names.resolve(path, base=entry)
@@ -246,9 +252,9 @@ class ToolsFeature(Feature):
     async def _directory(
         self, entry: SkillRecord, path: str, inside: "list[SkillFile | LiveFile]"
     ) -> "list[Json]":
-        """Return the blocks of every file below `path`.
+        """Return the blocks of every file below `path`. Raises `ToolError` if they are too large.
 
-        Checks the total size before reading, except for live files.
+        The listed sizes are checked before reading. Live files have none, and are checked while reading.
         """
         self._check_total_size(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
         readings: list[Reading] = []

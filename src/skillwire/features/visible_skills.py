@@ -31,11 +31,14 @@ class VisibleSkills:
         return self.library.loaded if self.library.frozen else self.library.catalog
 
     async def confirmed(self, entry: SkillRecord) -> SkillRecord:
-        """For a skill from a template, return the record that its source gives. Raises the source's error."""
+        """Return the source's record of a skill from a template. Return any other record unchanged.
+
+        Raises the source's error if there is no such skill.
+        """
         return await self.library.confirmed(entry)
 
     def current(self, entry: SkillRecord) -> SkillRecord:
-        """Return the current record of an offered skill."""
+        """Return the current record of an offered skill, or `entry` if the skill is not in the catalog."""
         return self.library.catalog.entries.get(entry.uri, entry)
 
     @property

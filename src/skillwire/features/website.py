@@ -46,7 +46,7 @@ class PublishableSkills:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The files of one skill on the site."""
+    """The files of one skill on the site, and its entry in the index."""
 
     artifact: Artifact
     files: Mapping[str, bytes]
@@ -54,7 +54,10 @@ class Page:
 
 
 def choose_skills(catalog: Catalog) -> PublishableSkills:
-    """Return the skills that can be published. If several have the same name, only the first one can."""
+    """Return the skills that can be published, ordered by name, and the skipped skills.
+
+    If several skills have the same name, only the first one can be published. Withheld skills are ignored.
+    """
     chosen: dict[str, SkillRecord] = {}
     left_out: list[SkippedSkill] = []
     for entry in catalog.entries.values():
@@ -112,7 +115,10 @@ async def read_skill_files(library: Library, entry: SkillRecord) -> dict[str, by
 
 
 def build_download(entry: SkillRecord, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
-    """Return the index entry of a download, and its bytes. Raises `ArchiveError`."""
+    """Return the index entry of a skill's download, and its bytes.
+
+    Raises `ArchiveError` if clients would reject the archive.
+    """
     if list(files) == [SKILL_FILE]:
         delivery, content, suffix = Delivery.SKILL_MD, files[SKILL_FILE], f"/{SKILL_FILE}"
     else:

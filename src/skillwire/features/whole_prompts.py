@@ -37,7 +37,7 @@ class WholeSkill:
 
 
 class WholePrompts:
-    """Joins the text files of skills, within a budget for each skill."""
+    """Selects and reads the text files of a skill for its prompt, within a size limit for each skill."""
 
     def __init__(self, library: Library, tokens: int = DEFAULT_PROMPT_TOKENS) -> None:
         self._library, self._tokens = library, tokens
@@ -45,9 +45,9 @@ class WholePrompts:
         """Digests of files that are not text, although their names say so."""
 
     def whole(self, entry: SkillRecord) -> WholeSkill | None:
-        """Return the files of a skill that its prompt contains; None if they are too large.
+        """Return the files of a skill that its prompt contains; None if they are too large or live.
 
-        Uses the listed sizes, so nothing is read. Live files have no size, and are left out.
+        Uses the listed sizes, so nothing is read. Live files have no size.
         """
         files = tuple(file for file in entry.files if isinstance(file, SkillFile) and self._is_text(file))
         size = joined_size((file.path, file.size) for file in files)
@@ -66,7 +66,7 @@ class WholePrompts:
         return f"the whole skill has about {tokens:,} tokens, and the limit is {self._tokens:,}"
 
     async def read(self, skill: WholeSkill) -> tuple[SkillRecord, bytes, list[tuple[str, bytes]]] | None:
-        """Return the skill as it is now, its document, and its other text files by path.
+        """Return the skill as it is now, its `SKILL.md`, and its other text files as pairs of path and bytes.
 
         All files come from the same version of the skill. Returns None if the skill is now too large. Raises
         the errors of `Library.read`, and `UnsettledError` if the skill keeps changing.
@@ -103,5 +103,5 @@ class WholePrompts:
 
 
 def whole_text(document: bytes, others: list[tuple[str, bytes]]) -> str:
-    """Return the text of a prompt, with the separators of the prompts of skills written in code."""
+    """Return the text of a prompt, with the same separators as the prompts of skills written in code."""
     return join_files(document, others).decode()

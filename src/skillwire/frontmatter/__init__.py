@@ -1,1 +1,1 @@
-"""Read a `SKILL.md` into fields, problems and positions, and write frontmatter."""
+"""Read and check the frontmatter and body of a `SKILL.md`, and write frontmatter."""

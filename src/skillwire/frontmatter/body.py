@@ -42,7 +42,7 @@ _RUN_INSTRUCTION = re.compile(r"(?i)\b(?:run|runs|running|execute|start|call|inv
 _RUN_INSTRUCTION_LENGTH = len("running") + 3
 _COMMAND = re.compile(r"^[ \t]*([$>] )?(\./)?([\w./-]+)(?=\s|$)", re.MULTILINE)
 _INTERPRETED = frozenset({"py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php", "r", "lua", "ps1"})
-"""Suffixes of programs that people name without their interpreter: "run `fill.py`"."""
+"""Suffixes of scripts that people name without their interpreter: "run `fill.py`"."""
 _IMPORTED = frozenset({"py", "js", "mjs", "cjs", "ts", "mts", "jsx", "tsx"})
 """Suffixes of files that are imported by name, without the suffix."""
 _SUFFIX = re.compile(r"[^./]\.\w{1,12}\Z")
@@ -63,14 +63,18 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class BodyFacts:
-    """What the rules need to know about a body."""
+    """The facts about a body that the rules check."""
 
     lines: int
     tokens: int
+    """The estimated number of tokens."""
     links: tuple[Mention, ...]
-    """Targets of links, each once."""
+    """Relative paths that are targets of links, each once."""
     mentions: tuple[Mention, ...]
-    """Paths in plain text and commands that must exist in the skill, each once."""
+    """Paths below `references/`, `scripts/` or `assets/` in plain text and shell commands, each once.
+
+    A missing file is left out if it seems to be an example or a file that the reader creates.
+    """
     paths: tuple[Mention, ...]
     """Everything outside code blocks that could be the name or path of a file, each once."""
     run: tuple[Mention, ...]
@@ -133,7 +137,7 @@ def is_mentioned(path: str, names: frozenset[str], folders: frozenset[str]) -> b
 
 
 def is_placeholder(path: str) -> bool:
-    """Return whether the reader may be meant to replace this path, as for every path without a suffix."""
+    """Return whether a path looks like a placeholder in a template or example, or has no file suffix."""
     return _PLACEHOLDER.search(path) is not None or _SUFFIX.search(path) is None
 
 
@@ -150,7 +154,7 @@ def _find_links(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _inline(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the targets of inline links that end on their line, after a title of limited length."""
+    """Yield the target and offset of each inline link that ends on its line, after a short title or none."""
     close = line_end = -1
     for found in _INLINE.finditer(text):
         end = found.end()
@@ -173,7 +177,11 @@ def _find(text: str, what: str, start: int) -> int:
 
 
 def _prose_mentions(prose: str, files: Container[str]) -> Iterator[tuple[str, int]]:
-    """Yield the paths in plain text, except missing ones in a paragraph about examples or new files."""
+    """Yield the paths in plain text.
+
+    A missing file is left out if a word before it in the paragraph, or later on its line, shows that it is an
+    example or a new file.
+    """
     mentions = list(_MENTION.finditer(prose))
     missing = any(found[1] not in files for found in mentions)
     doubts = [found.start() for found in _HYPOTHETICAL.finditer(prose)] if missing else []
@@ -227,7 +235,11 @@ def _shell_commands(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _commands_in_prose(prose: str) -> Iterator[tuple[str, int]]:
-    """Yield the files in code spans after a word such as "run". A name without a folder does not count."""
+    """Yield the files in code spans after a word such as "run".
+
+    A name without a folder does not count. A script such as `scripts/fill.py` counts only if it has arguments
+    or begins with `./`, because people leave out its interpreter.
+    """
     for span in _SPAN.finditer(prose):
         program, *arguments = span[1].split(maxsplit=1) or [""]
         path = program.removeprefix("./")

@@ -39,7 +39,7 @@ class SkillBody:
     """The body of a skill and the skill's files, as input to the rules."""
 
     path: str
-    """The path of the `SKILL.md`, relative to the checked folder."""
+    """The path of the `SKILL.md`, relative to the root of the source."""
     first_line: int
     """The line of the `SKILL.md` at which the body begins."""
     body: BodyFacts
@@ -52,7 +52,7 @@ class SkillBody:
     mentioned_folders: frozenset[str] = frozenset()
     """The folders that the body or another file of the skill mentions as a whole."""
     served_elsewhere: Callable[[str], bool] = lambda path: False  # noqa: ARG005 - the shape of others
-    """A function that returns whether a path outside the skill's folder leads to a file of another skill."""
+    """A function that returns whether a path outside the skill's folder leads into another skill."""
 
     def problem(self, rule: Rule, message: str, hint: str, *, line: int = 0) -> Problem:
         at = self.first_line + line - 1 if line else None
@@ -115,7 +115,7 @@ def _references(skill: SkillBody, known: Mapping[str, str]) -> Iterator[tuple[Me
 
 
 def _by_folded_path(skill: SkillBody) -> dict[str, str]:
-    """Return paths by the result of `fold_path`, except exempt files and paths that differ only in case."""
+    """Return the skill's files by `fold_path`, without exempt files and paths that differ only in case."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in skill.files:
         found[fold_path(path)].append(path)
@@ -123,9 +123,10 @@ def _by_folded_path(skill: SkillBody) -> dict[str, str]:
 
 
 def unmentioned(skill: SkillBody) -> list[str]:
-    """Return the documents and scripts that no text mentions, sorted.
+    """Return the documents, scripts and files in `references/` that no text of the skill mentions, sorted.
 
-    Other files do not count, because programs find their data without a mention in the text.
+    Other files do not count, because programs find their data without a mention in the text. Exempt files and
+    the files of nested skills do not count, either.
     """
     nested = tuple(path.removesuffix(SKILL_FILE) for path in skill.files if path.endswith(f"/{SKILL_FILE}"))
     linked = {mention.path for mention in (*skill.body.links, *skill.body.mentions)}

@@ -1,4 +1,4 @@
-"""Read a `SKILL.md`: its fields, its body and its problems."""
+"""Read a `SKILL.md`: its fields, and the problems in its frontmatter and its encoding."""
 
 from codecs import utf_8_decode
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _CHUNK = 64 * 1024
 
 
 def check_body(content: bytes, start: int, path: str) -> Problem | None:
-    """Return a problem if the body that begins at `start` is not text, else None."""
+    """Return a problem if the body that begins at `start` has a NUL byte or is not UTF-8, else None."""
     if (nul := content.find(b"\x00", start)) >= 0:
         return _problem(
             content,
@@ -56,7 +56,7 @@ def _problem(content: bytes, offset: int, path: str, message: str, hint: str) ->
 
 @dataclass(frozen=True, slots=True)
 class SkillDocument:
-    """The fields of a `SKILL.md`, and all its problems."""
+    """The fields of a `SKILL.md`, and the problems in its frontmatter and its encoding."""
 
     frontmatter: Mapping[str, Json] | None
     """Every field (S7), or None if the frontmatter cannot be read.

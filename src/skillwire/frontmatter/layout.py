@@ -37,7 +37,10 @@ class _Open:
 
 
 class Layout:
-    """Checks the events of one text. Raises `UnreadableError` if its layout is not valid YAML 1.2."""
+    """Checks the events of one text.
+
+    Raises `UnreadableError` if the layout is not valid YAML 1.2, or if YAML parsers read it differently.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -45,7 +48,7 @@ class Layout:
         self._open = [_Open(-1)]
 
     def handle_event(self, event: events.Event) -> None:
-        """Check the next event. Raises `UnreadableError`."""
+        """Check the next event. Raises `UnreadableError` if the layout is refused."""
         if check := _CHECKS.get(type(event)):
             check(self, event)
 
@@ -104,7 +107,7 @@ class Layout:
             self._check_lines(start, end, parent.indent)
 
     def _check_indicators(self, event: Any) -> None:
-        """Raise if libyaml alone treats a `?` as an indicator, or if a value is a single `-`, `?` or `:`."""
+        """Raise if only libyaml treats a `?` as an indicator, or if a plain value is just `-`, `?` or `:`."""
         if self._text[event.start_mark.index - 1] == "?" or (
             not event.style and event.value in {"-", "?", ":"}
         ):
@@ -140,7 +143,7 @@ class Layout:
     def _check_lines(self, start: Mark, end: Mark, indent: int, *, brackets: bool = False) -> None:
         """Raise if a line between the marks is not indented more than `indent`.
 
-        The first line is not checked.
+        The first line, empty lines and a closing bracket directly below its field are not checked.
         """
         lines = self._text[start.index : end.index].split("\n")
         for number, line in enumerate(lines[1:], start.line + 1):
@@ -179,7 +182,7 @@ def _ambiguous(what: str, hint: str, line: int) -> UnreadableError:
 
 
 def check_comments(text: str) -> None:
-    """Raise if a comment in `text`, which must be YAML, has no space before it."""
+    """Raise `UnreadableError` if a comment in `text` has no space before it. `text` must be valid YAML."""
     if "#" not in text or not (suspects := [found.start() for found in _SUSPECT.finditer(text)]):
         return
     # Such a `#` is rare, so a second pass that finds the values costs little.

@@ -37,7 +37,7 @@ class Position:
 
 
 def find_positions(text: str) -> dict[FieldPath, Position]:
-    """Return the position of every value in `text`, which must be valid frontmatter."""
+    """Return the position of every value in `text` by field path. `text` must be valid frontmatter."""
     reader = _Reader()
     for event in parse(text):
         if (handle := _HANDLERS.get(type(event))) is not None:
@@ -57,7 +57,7 @@ class _Open:
 
     field_path: FieldPath
     key: Any
-    """The event of the collection's key. In a list, the event of the collection itself."""
+    """The event of the collection's key. If the collection has no key, its own first event."""
     start: int
     shape: NodeStyle
     listing: bool
@@ -95,7 +95,7 @@ class _Reader:
         )
 
     def _next(self, event: Any) -> tuple[FieldPath, Any]:
-        """Return the path of the value that `event` begins, and the event of its key."""
+        """Return the path of the value that `event` begins, and the event of its key, else `event` itself."""
         if not self._open:
             return (), event
         top = self._open[-1]

@@ -1,4 +1,4 @@
-"""Typed access to PyYAML's parsers."""
+"""Typed access to PyYAML's parsers and scanner."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Errors for frontmatter that is refused: characters, YAML features and syntax errors."""
+"""Errors for refused frontmatter: forbidden characters, escapes and YAML features, and syntax errors."""
 
 import re
 
@@ -39,7 +39,10 @@ _ANY_HINT = "check the indentation, and put quotes around values that contain sp
 
 
 def check_characters(text: str) -> None:
-    """Raise if `text` contains a character that must be escaped. Its line breaks must all be `\\n`."""
+    """Raise `UnreadableError` if `text` contains a character that YAML forbids or parsers read differently.
+
+    The line breaks of `text` must be `\\n`.
+    """
     if found := _REFUSED.search(text):
         raise UnreadableError(
             Rule.YAML_CHARACTER,
@@ -50,7 +53,7 @@ def check_characters(text: str) -> None:
 
 
 def check_escapes(value: str, line: int) -> None:
-    """Raise if an escape in `value` is a lone surrogate (H26)."""
+    """Raise `UnreadableError` if `value`, whose escapes are already decoded, has a lone surrogate (H26)."""
     if not value.isascii() and _SURROGATE.search(value):
         raise escape_error(line)
 

@@ -1,8 +1,8 @@
 """The Agent Skills rules for frontmatter fields, as one table.
 
-A problem is an error if it prevents the extension from serving the skill. Every other problem is a warning,
-and the skill is served, because one in ten public skills breaks some rule. Fields without a rule are passed
-through (S7).
+A problem is an error if it prevents the Skills extension from serving the skill. Every other problem is a
+warning, and the skill is served, because one in ten public skills breaks some rule. Fields without a rule are
+served unchanged (S7).
 """
 
 import re
@@ -43,7 +43,10 @@ class _Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """One rule. `find` gets the value of the field (None if it is missing) and the name of the folder."""
+    """One rule. `find` returns the fault of a field's value, or None if the value is valid.
+
+    Its arguments are the value (None if the field is missing) and the name of the folder, if any.
+    """
 
     field: str
     rule: Rule
@@ -88,7 +91,7 @@ def parse_tools(text: str) -> list[str]:
 
 
 def has_commas(text: str) -> bool:
-    """Return whether a line of tools contains commas outside of arguments."""
+    """Return whether a line of tools contains commas outside of the tools' arguments in parentheses."""
     return "," in _ARGUMENTS.sub("", text)
 
 

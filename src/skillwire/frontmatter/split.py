@@ -22,7 +22,7 @@ _SAVE_AS_UTF8 = "save the file as UTF-8"
 
 
 class UnreadableError(Exception):
-    """The frontmatter cannot be read. `read_document` converts this error to a `Problem`."""
+    """The frontmatter cannot be read. `read_document` returns this error as a `Problem`."""
 
     def __init__(self, rule: Rule, message: str, *, hint: str, line: int | None = None) -> None:
         self.rule, self.message, self.hint, self.line = rule, message, hint, line
@@ -121,7 +121,7 @@ def _missing_error(content: bytes) -> UnreadableError:
 
 
 def body_offset(content: bytes) -> int:
-    """Return the byte offset of the text below the frontmatter; 0 if there is no frontmatter."""
+    """Return the byte offset of the body, or 0 if the frontmatter is missing or unreadable."""
     try:
         return split(content).body
     except UnreadableError:

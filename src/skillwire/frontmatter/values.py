@@ -1,4 +1,4 @@
-"""Frontmatter values: YAML 1.2 scalars, values that YAML 1.1 reads differently, and fields."""
+"""Frontmatter values: YAML 1.2 scalars, values that YAML 1.1 reads differently, and all fields together."""
 
 import re
 from collections.abc import Callable
@@ -34,11 +34,11 @@ _NUMBER = re.compile(
 _BOOLEAN_WORDS = frozenset({"yes", "no", "on", "off"})
 _SPECIAL = frozenset({"=", "<<"})
 _STARTS = frozenset("+-.0123456789")
-# Matches text that some parser may read as a number, date or time, and the part that all parsers read alike.
+# Text that some parser may read as a number, date or time. All parsers read `_SAME_IN_BOTH_VERSIONS` alike.
 _LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. \t]*")
 _SAME_IN_BOTH_VERSIONS = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
 _MAX_WRITTEN_NUMBER = 10**15
-"""Floats from this size on get no proposed form, because people write them with an exponent."""
+"""Numbers from this size on are not written out in messages, because people write them with an exponent."""
 
 
 class NotFiniteError(ValueError):
@@ -49,7 +49,7 @@ def parse_core_scalar(text: str) -> Scalar:
     """Return the value of `text` as a plain scalar of the YAML 1.2 core schema.
 
     Text that matches no other type in that schema stays text: for example `yes`, `2024-01-02`, `12:30:45`,
-    `1_000` and `<<`. Raises `NotFiniteError`.
+    `1_000` and `<<`. Raises `NotFiniteError` for a number that is infinite or NaN.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -127,7 +127,10 @@ def may_be_ambiguous(text: str) -> bool:
 
 
 def find_ambiguity(text: str, value: Scalar, field: str, line: int) -> Ambiguity | None:
-    """Return the ambiguity of the plain scalar `text`, whose YAML 1.2 value is `value`, or None."""
+    """Return the ambiguity of the plain scalar `text`, or None if YAML 1.1 reads it as `value`, too.
+
+    `value` is the scalar's value in YAML 1.2.
+    """
     if not may_be_ambiguous(text):
         return None
     other = _parse_yaml_1_1(text)
@@ -150,7 +153,7 @@ def _hint(text: str, value: Scalar) -> str:
 
 
 def _format_number(value: Scalar) -> str:
-    """Return a number in a form that all parsers read alike, or `""` if no form is proposed."""
+    """Return a value in a form that all parsers read alike, or `""` for a very small or large float."""
     if isinstance(value, float):
         return repr(value) if 1e-4 <= abs(value) < _MAX_WRITTEN_NUMBER else ""
     return str(value)

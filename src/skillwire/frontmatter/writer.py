@@ -42,7 +42,10 @@ def _escaped(character: str) -> str:
 
 
 def write_frontmatter(fields: Mapping[str, Json]) -> str:
-    """Return frontmatter with both fences, one line for each field. Raises `ValueError` for NaN."""
+    """Return frontmatter with both fences, one line for each field.
+
+    Raises `ValueError` for a number that is infinite or NaN.
+    """
     lines = [f"{format_scalar(key)}: {_value(value)}\n" for key, value in fields.items()]
     return "".join(["---\n", *lines, "---\n"])
 

@@ -1,6 +1,8 @@
 """Read YAML 1.2 values from PyYAML's event stream, with the line of every top-level field.
 
-Text that two implementations could read differently is refused. Each case has its own rule (S7, H26).
+Features that parsers read differently, such as anchors, tags and duplicate keys, are refused (S7, H26). The
+following are read, but reported in `Fields.ambiguities`: scalars that YAML 1.1 reads differently, a tab that
+PyYAML's Python parser refuses, and some block scalars at the end.
 """
 
 from collections import deque
@@ -57,7 +59,10 @@ def load(text: str) -> Fields:
 
 
 def _find_tab_ambiguities(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
-    """Yield the first tab outside of quotes that PyYAML's Python parser refuses although YAML allows it."""
+    """Yield an ambiguity for the first tab outside of quotes that PyYAML's Python parser refuses.
+
+    YAML allows the tab.
+    """
     if "\t" not in text:
         return
     try:
@@ -110,7 +115,7 @@ class _Reader:
         self.lines: dict[str, int] = {}
         self.ambiguities: list[Ambiguity] = []
         self.last: deque[events.ScalarEvent] = deque(maxlen=2)
-        """The last scalars of the document: a value, and maybe its key before it."""
+        """The last two scalars, or fewer after the start of a collection: a value, and maybe its key."""
         self.last_field = ""
         """The top-level field that began last."""
         self._open: list[_Open] = []

@@ -1,8 +1,9 @@
 """Use skills from other MCP servers: connect to servers, and approve, verify and load their skills.
 
-For developers of agents. `Host` uses servers, each described by a `Target`. `State` stores approvals, logins
-and files. The requests and answers of approval are also here. Submodules are imported when they are first
-used.
+This package is for developers of agents. A `Host` uses the skills of servers, each described by a `Target`. A
+`State` stores approvals, grants, logins and cached files. A `Request` is a question to the user, and an
+`Answer` is the user's answer. `verify_server` checks whether a server delivers what it lists. Each name is
+imported when it is first used.
 """
 
 from typing import TYPE_CHECKING

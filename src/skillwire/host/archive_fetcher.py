@@ -1,4 +1,7 @@
-"""Unpack the archives of servers that the operator trusts, in the background, for a bridge."""
+"""Unpack the archives of servers that the operator trusts, in the background, for a bridge.
+
+`with_own_changes` merges the changes that a wrapper finds with the changes of its source.
+"""
 
 import asyncio
 import time
@@ -28,12 +31,17 @@ from skillwire.sources.base import (
 )
 
 UNPACKED: Locations = frozenset({"archives"})
-"""The location to rescan after archives were unpacked. The server is not contacted."""
+"""The location to rescan after archives were unpacked. This rescan does not contact the server."""
 MAX_ARCHIVES = 500
 MAX_BYTES = 128 * 1024 * 1024
-"""Maximum number of archives of one server, and of bytes in them, to unpack in the background."""
+"""Limits for one server. When the unpacked archives, or the bytes in their files, reach a limit, no further
+archive is unpacked.
+"""
 _PUBLISH_SECONDS = 1.0
-"""Seconds between two rescans while archives are unpacked. Each rescan checks all skills of the server."""
+"""Minimum time between two rescans while archives are unpacked, in seconds.
+
+Each rescan processes all skills of the server.
+"""
 _SHOWN = 300
 _LIMIT = f"no more than {MAX_ARCHIVES:,} archives or {MAX_BYTES:,} bytes of one server are unpacked"
 
@@ -43,7 +51,10 @@ ChangeQueue: TypeAlias = "asyncio.Queue[Locations | Exception]"
 async def with_own_changes(
     source: Source, watch_filter: WatchFilter | None, watch: Callable[[ChangeQueue], Awaitable[None]]
 ) -> AsyncGenerator[Locations]:
-    """Yield the changes of a source, and those that `watch` puts into the queue."""
+    """Yield the changes of a source, and the changes that `watch` puts into its queue.
+
+    Raises the exceptions of the source.
+    """
     found: ChangeQueue = asyncio.Queue(1)
 
     async def forward() -> None:
@@ -54,7 +65,7 @@ async def with_own_changes(
         except Exception as error:  # noqa: BLE001 - raised below
             await found.put(error)
 
-    # Plain tasks: a generator that is closed early cannot exit a task group.
+    # Plain tasks, because a generator that is closed early cannot exit a task group.
     tasks = [asyncio.ensure_future(forward()), asyncio.ensure_future(watch(found))]
     try:
         while True:
@@ -70,10 +81,10 @@ async def with_own_changes(
 
 
 class ArchiveFetcher(WrappedSource):
-    """Wraps the source of a trusted server, and unpacks its archives while the source is watched.
+    """Wraps the source of a trusted server, and unpacks the server's archives while changes are watched.
 
-    A skill appears once its archive is unpacked. An archive that cannot be used is not fetched again as long
-    as the server lists it.
+    A skill appears once its archive is unpacked. A faulty archive is not fetched again while the server lists
+    it. If the server does not answer, unpacking continues after the next scan.
     """
 
     def __init__(self, source: ServerSource, archives: Archives) -> None:
@@ -98,7 +109,10 @@ class ArchiveFetcher(WrappedSource):
                 yield where
 
     def _noted(self, scan: Scan) -> Scan:
-        """Return the scan, with the reason why its archive is not unpacked in each packed skill's problem."""
+        """Report the scan to `_unpack_all`, and return it.
+
+        In the returned scan, the problem of each packed skill says why the skill's archive is not unpacked.
+        """
         self._scanned.set()
         return replace(scan, problems=tuple(map(self._with_reason, scan.problems)))
 
@@ -118,7 +132,10 @@ class ArchiveFetcher(WrappedSource):
         return len(self._sizes) >= MAX_ARCHIVES or sum(self._sizes.values()) >= MAX_BYTES
 
     async def _unpack_all(self, found: ChangeQueue) -> None:
-        """After each scan, unpack the archives of the skills that the scan found packed. Never returns."""
+        """Unpack the archives of packed skills, now and after each scan. Never returns.
+
+        Puts `UNPACKED` into the queue when a rescan would show progress.
+        """
         while True:
             self._scanned.clear()
             await self._unpack_packed(found)
@@ -138,7 +155,7 @@ class ArchiveFetcher(WrappedSource):
             try:
                 self._sizes[archive] = await self._unpack(skill)
             except UnavailableError:
-                break  # the next scan finds it packed, too
+                break  # the next scan reports the skill as packed again
             except (SkillwireError, MCPError) as error:
                 self._failures[archive] = escape_invisible(_message(error), _SHOWN)
             changed = True

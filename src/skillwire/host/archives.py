@@ -1,4 +1,4 @@
-"""Skills in archives: derive the list of their files once, then verify each file against that list."""
+"""Derive the lists of files of skills in archives once, and restore the lists for later listings."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -12,12 +12,15 @@ from skillwire.protocol.claims import DeliveryClaim, SkillClaim, verifiable_arch
 from skillwire.protocol.verify import derive_files, with_derived_files
 
 MAX_REMEMBERED_FILES = 100_000
-"""Maximum number of files in archives to remember in one process: URIs and digests, but no content."""
+"""Maximum number of files in the archives that one `Archives` remembers.
+
+The content of files is not remembered. The newest archive is remembered even if it alone has more files.
+"""
 _Key: TypeAlias = tuple[str, DeliveryClaim]
 
 
 class Archives:
-    """Derives lists of files from archives, and remembers them in this process. Approvals also store them.
+    """Derives lists of files from archives, and remembers the lists. Stored approvals also contain lists.
 
     Each list is bound to the label of the server, and to the URI, format and digest of the archive.
     """
@@ -28,14 +31,14 @@ class Archives:
         self._files = 0
 
     async def restore(self, label: str, skills: Sequence[SkillClaim]) -> list[SkillClaim]:
-        """Return a server's skills, with the files of those in known archives. Makes no request (H11)."""
+        """Return a server's skills, with the files of skills in known archives. Makes no request (H11)."""
         if not any(each.is_packed for each in skills):
             return list(skills)
         approved = await self._approval_store.unpacked(label)
         return [self._restored(label, each, approved.get(each.uri)) for each in skills]
 
     async def derive(self, label: str, server: Unpacker, skill: SkillClaim) -> SkillClaim:
-        """Fetch a skill's archive, and return the skill with its files.
+        """Fetch a skill's archive, remember the list of its files, and return the skill with this list.
 
         A skill that is not packed is returned unchanged. Raises `SkillwireError` or `MCPError`.
         """

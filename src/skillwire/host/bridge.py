@@ -1,4 +1,4 @@
-"""Several servers as one library that offers models and people only approved or trusted skills."""
+"""Combine several servers into one library that offers models and people only approved or trusted skills."""
 
 import shlex
 from collections import Counter
@@ -40,12 +40,18 @@ from skillwire.sources.base import (
 )
 
 APPROVALS: Locations = frozenset({"approvals"})
-"""The location to rescan after the user decided something. The server is not asked for its list."""
+"""The location to rescan after the user approved or revoked a skill.
+
+This rescan does not request the server's list.
+"""
 _LOOK_SECONDS = 1.0
 """Seconds between two checks for approvals and revocations that another process stored."""
 
 _MAX_INSTANCES = 100
-"""Maximum number of approved template skills to serve for one server. Each takes a request per listing."""
+"""Maximum number of approved skills of templates to serve for one server.
+
+Each of them needs a request after each listing.
+"""
 _INSTANCES_SECONDS = 15.0
 _EVER_APPROVED = frozenset({ApprovalStatus.APPROVED, ApprovalStatus.CHANGED})
 
@@ -68,10 +74,10 @@ class _GatedSkill:
 class ApprovalGate(WrappedSource):
     """Wraps a server's source, and sets the trust of each skill: approved, or withheld with a reason.
 
-    Trust is part of the record, so a decision is a change like any other, and clients are notified.
+    Because trust is part of the record, clients are notified when the user approves or revokes a skill.
 
     An approved skill of a template is listed like any other skill. The template itself is not offered to
-    models and people, and their tools, prompts and completion tell the server no values.
+    models and people, so tools, prompts and completion send no parameter values to the server.
     """
 
     def __init__(
@@ -90,7 +96,7 @@ class ApprovalGate(WrappedSource):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         if where != APPROVALS:
             return await self._gate(await self._source.rescan(where))
-        scan = await self._gate(await self._server.republish())  # an approval tells the files of an archive
+        scan = await self._gate(await self._server.republish())  # an approval lists an archive's files
         if (failure := self._server.failure) is None:
             return scan
         failed = source_problem(self.label, failure, known=bool(scan.entries))
@@ -100,7 +106,7 @@ class ApprovalGate(WrappedSource):
         if (found := await self._source.instance(entry, fresh=fresh)) is None:
             return None
         statuses = dict[str, ApprovalStatus]()
-        with suppress(StateError):  # without the state, nothing counts as approved
+        with suppress(StateError):  # without the state, no skill counts as approved
             statuses = await self._approval_statuses([found])
         approval_status = statuses.get(found.uri, ApprovalStatus.UNKNOWN)
         return self._decided(found, approval_status, has_unique_name=False)
@@ -111,7 +117,7 @@ class ApprovalGate(WrappedSource):
                 yield where
 
     async def _watch_decisions(self, found: ChangeQueue) -> None:
-        """Poll the state for decisions that the user made in another process."""
+        """Poll the state, and report a change if its decisions differ from those of the last scan."""
         while True:
             await anyio.sleep(_LOOK_SECONDS)
             with suppress(StateError):
@@ -123,7 +129,7 @@ class ApprovalGate(WrappedSource):
             self._decisions = await self._approval_store.decisions(self.label)
             entries = (*scan.entries, *await self._approved_instances(scan))
             statuses = await self._approval_statuses(entries)
-        except StateError:  # without the state, nothing counts as approved
+        except StateError:  # without the state, no skill counts as approved
             entries, statuses = scan.entries, dict[str, ApprovalStatus]()
         self._names = names = Counter(entry.name for entry in entries)
         known, self._gated_skills = self._gated_skills, {}
@@ -141,7 +147,7 @@ class ApprovalGate(WrappedSource):
         return replace(scan, entries=entries, problems=tuple(map(self._with_command, scan.problems)))
 
     def _with_command(self, problem: Problem) -> Problem:
-        """Return the problem. If it is about a packed skill, its hint tells how to approve the skill."""
+        """Return the problem. For a packed skill, the hint names the command that approves the skill."""
         packed = self._server.packed
         if problem.rule is not Rule.NOT_PASSED_ON or (skill := packed.get(problem.path)) is None:
             return problem
@@ -152,7 +158,10 @@ class ApprovalGate(WrappedSource):
         return replace(problem, hint=f"look at it, then approve it: {quoted(command, None)}")
 
     async def _approved_instances(self, scan: Scan) -> list[SkillRecord]:
-        """Return the skills of templates that the user approved, as the server describes them now."""
+        """Return the unlisted skills of templates that the user approved, even if they have changed since.
+
+        Skills that the server does not describe in time are omitted, and so are skills beyond the limit.
+        """
         if not scan.templates:
             return []
         listed = {entry.origin.location for entry in scan.entries}
@@ -168,16 +177,19 @@ class ApprovalGate(WrappedSource):
         taken = {entry.uri for entry in scan.entries}
 
         def take(entry: SkillRecord | None) -> None:
-            if entry is not None and entry.uri not in taken:  # a listed skill keeps its place (H10)
+            if entry is not None and entry.uri not in taken:  # a listed skill takes precedence (H10)
                 taken.add(entry.uri)
                 found.append(entry)
 
-        with anyio.move_on_after(_INSTANCES_SECONDS):  # the others are served later
+        with anyio.move_on_after(_INSTANCES_SECONDS):  # the others follow after a later scan
             await process_in_order(uris[:_MAX_INSTANCES], ask, take)
         return found
 
     async def _approval_statuses(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
-        """Return the approval status of the currently listed version of each skill, by URI (H17)."""
+        """Return the approval status of the current version of each skill, by the URI of its record (H17).
+
+        A skill whose frontmatter differs from the approved frontmatter counts as changed.
+        """
         hosted = {
             entry.uri: HostedSkill(entry, claim)
             for entry in entries
@@ -192,7 +204,7 @@ class ApprovalGate(WrappedSource):
         return statuses
 
     async def _has_approved_frontmatter(self, skill: HostedSkill) -> bool:
-        """Return whether the listed frontmatter is the approved frontmatter.
+        """Return whether the listed frontmatter equals the approved frontmatter.
 
         Clients receive the frontmatter before any digest is checked.
         """
@@ -211,7 +223,7 @@ class ApprovalGate(WrappedSource):
 
 
 def approve_command(target: Target, skill: str) -> str:
-    """Return the command that approves the skill of a configured server."""
+    """Return the command that approves a skill of a configured server. `skill` is a name or URI."""
     return f"skillwire approve {shlex.quote(f'{target.label}:{skill}')}"
 
 
@@ -247,15 +259,15 @@ async def bridge_library(
     """Return a library with the skills from these servers. It is not loaded yet.
 
     Skills from servers whose label is in `trusted` need no approval. All other skills are offered to models
-    and people only if they are approved in the `state`. `command` returns the command that approves a skill.
-    If there is no state, no skill is approved, and `failure` is the reason. A state that cannot be written is
-    not used.
+    and people only if they are approved in the `state`. `command` takes a target and a skill's name or URI,
+    and returns the command that approves the skill. If `state` is None, no skill counts as approved, and the
+    library reports `failure` as the reason. A state to which the labels cannot be bound is not used.
     """
     approval_store = ApprovalStore(state)
     try:
         for link in links:
             await approval_store.bind(link.label, link.target.identity)
-    except StateError as error:  # without writing, its content is not reliable
+    except StateError as error:  # stored approvals may belong to other servers
         approval_store, state, failure = ApprovalStore(None), None, error
     sources: list[Source] = [] if failure is None else [_UnavailableState(failure)]
     for link in links:

@@ -17,14 +17,20 @@ from skillwire.protocol.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META
 from skillwire.protocol.prompt_text import join_files
 
 _EXCERPT_LENGTH = 24
-"""Number of bytes to show on each side of the first difference."""
+"""Number of bytes to show on each side of the first difference.
+
+Also the number of characters to show of a name or URI that is too long.
+"""
 _MAX_NAME = 4096
 """Maximum number of characters in the name of a prompt, and in the URI of its skill."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptReport:
-    """The result for one prompt that names its skill: the compared size, or what is wrong."""
+    """The result for one prompt that names its skill: the number of its files and bytes, or a finding.
+
+    If the prompts cannot be listed, `prompt` is empty, and `finding` is the reason.
+    """
 
     prompt: str
     skill: str
@@ -34,7 +40,7 @@ class PromptReport:
 
 
 async def compare_prompts(client: SkillsClient) -> AsyncGenerator[PromptReport]:
-    """Compare every prompt that names its skill with the skill's resources.
+    """Compare every prompt that names its skill with the skill's resources, and yield each result.
 
     A server that does not declare both prompts and the extension gets no requests (H1).
     """
@@ -87,7 +93,11 @@ async def _contents(client: SkillsClient, uris: list[str]) -> list[tuple[str, by
 
 
 async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) -> list[str]:
-    """Return the URIs of the files in the order that the prompt specifies, or else in the skill's order."""
+    """Return the URIs of the files that a prompt names, or else of all files of its skill, `SKILL.md` first.
+
+    Raises `VerificationError` if the prompt names other files first, too many files, or files outside the
+    skill, or if the skill is dynamic. Raises `MCPError` if the server refuses a request.
+    """
     named = meta.get(RESOURCES_META)
     if isinstance(named, list) and named:
         uris = [str(each) for each in cast("list[object]", named)]
@@ -108,7 +118,10 @@ async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) 
 
 
 def _text(name: str, result: Mapping[str, Any]) -> bytes:
-    """Return the text of a prompt, which must be a single user message with a single text."""
+    """Return the text of a prompt, as bytes.
+
+    Raises `VerificationError` unless the prompt is a single user message with a single text.
+    """
     match result.get("messages"):
         case [{"role": "user", "content": {"type": "text", "text": str(text)}}]:
             return text.encode(errors="surrogatepass")

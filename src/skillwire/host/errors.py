@@ -18,10 +18,10 @@ from skillwire.safe_text import quoted
 
 @contextmanager
 def translated_errors(origin: str, uri: str) -> Generator[None]:
-    """Convert any exception except `TimeoutError` to a `HostError` that names its `origin`.
+    """Convert any exception except `TimeoutError` to a `HostError` that names `origin`, a server or folder.
 
-    Malformed responses make the SDK raise many kinds of exceptions, so all exceptions are caught. `uri` is
-    the requested URI or method.
+    A `HostError` that already names its origin stays as it is. Malformed responses make the SDK raise many
+    kinds of exceptions, so all kinds are converted. `uri` is the requested URI or method.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""`Host`: discover, approve, verify and load skills from servers and from the user's own folders."""
+"""`Host`: discover, approve, verify and load skills from servers and from the user's own sources."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -36,11 +36,11 @@ from skillwire.sources.base import Source, WrappedSource
 from skillwire.sources.folder.source import FolderSource
 
 PATIENCE = 60.0
-"""Seconds in which a server or folder must list its skills."""
+"""Default time in which each server or other source must list its skills, in seconds."""
 
 
 class Host:
-    """Finds skills on servers, asks for approval before a skill is used, and verifies every read.
+    """Finds skills, asks for approval before a server's skill is loaded, and verifies files on every read.
 
     Use it as an async context manager. No file is read from a server before a skill is loaded or the user
     requests its files (H11).
@@ -63,13 +63,16 @@ class Host:
 
         Skills from a `ServerSource` need approval. All other `sources` count as the user's own.
 
-        `approve` asks the user. If it is None, no skill from a server is loaded (H30). If `state` is None,
-        nothing is stored. With `drafts`, servers may use earlier drafts of the extension. Each server or
-        folder must list its skills within `timeout_seconds`.
+        `approve` asks the user. If it is None, every answer is no, so only skills with a stored approval are
+        loaded from servers (H30). If `state` is None, nothing is stored. With `drafts`, servers may use
+        earlier drafts of the extension. Each source must list its skills within `timeout_seconds`.
 
         If a server requires a login, the login in the `state` is used, and renewed when needed. A missing
-        login is reported as a problem. With `login`, `discover` uses this handler to log the user in. Raises
-        `UsageError` if there is a `login` but no `state`.
+        login is reported as a problem. With `login`, `discover` uses this handler to log the user in.
+
+        Raises `UsageError` if there is a `login` but no `state`, `InvalidValueError` if a label is invalid,
+        `ConflictError` if two sources have the same label, and `StateError` if a folder overlaps with the
+        folder of the state.
         """
         if login is not None and state is None:
             raise UsageError("a host with `login` needs a `state`", hint="as in `state=State.open(folder)`")
@@ -115,7 +118,7 @@ class Host:
         await self._stack.aclose()
 
     async def _bind(self, label: str, identity: str) -> None:
-        """Bind a label to a server, in the state."""
+        """Bind a label to a server, in the state. Warn if the label was bound to another server."""
         if await self._approval_store.bind(label, identity):
             message = (
                 "the label points at another server than before; its approvals and cached files were removed"
@@ -132,14 +135,15 @@ class Host:
 
     @property
     def registry(self) -> Registry:
-        """The result of the last discovery."""
+        """The skills of the last discovery, updated by later lookups, approvals and revocations."""
         return self._places.registry
 
     async def discover(self) -> Registry:
         """List the skills of all servers and folders. Concurrent callers share one discovery (H29).
 
         If a server cannot be reached or sends invalid data, the registry contains a problem. The skills from
-        all other servers are listed.
+        all other servers are listed. If the host has a `login` handler, the user is logged in to servers that
+        require it, and the skills are listed again.
         """
         registry = await self._places.discover()
         if self._login is None or not self._labels_requiring_login():
@@ -151,7 +155,7 @@ class Host:
         return self._places.registry
 
     def _labels_requiring_login(self) -> set[str]:
-        """Return the labels of servers that require a login and would use one."""
+        """Return the labels of servers that require a login, except targets that use no stored login."""
         labels = {each.label for each in self._places.registry.problems if each.rule is Rule.LOGIN_REQUIRED}
         return labels - {each.label for each in self._links if not uses_login(each.target)}
 
@@ -178,9 +182,10 @@ class Host:
     ) -> None:
         """Log the user in to a server, and store the login in the state.
 
-        `client` is needed for login servers that do not register clients. With `allow_private`, a public
-        server may name a login server in a private network. Raises `LoginError` or `StateError`. Raises
-        `UsageError` if the server would not use the login, because its target has a token or no URL.
+        `scope` is requested in addition to the scopes that the server names. `client` is needed for login
+        servers that do not register clients. With `allow_private`, a public server may name a login server in
+        a private network. Raises `LoginError` or `StateError`. Raises `UsageError` if `scope` is invalid, if
+        the host has no state or no target with this label, or if the target has a token or no URL.
         """
         link = next((each for each in self._links if each.label == label), None)
         if link is None or self._state is None:
@@ -196,15 +201,16 @@ class Host:
     async def find(self, name: str) -> HostedSkill:
         """Return the skill that `name` refers to. `label:URI` also finds unlisted skills (H3).
 
-        Raises the errors of `Registry.resolve` and `lookup`.
+        The skills are discovered first if they never were. Raises the errors of `Registry.resolve` and
+        `lookup`.
         """
         return await self._places.find(name)
 
     async def find_file(self, name: str) -> tuple[HostedSkill, str]:
         """Return the skill that `name` refers to, and the path of a file or folder in it.
 
-        The path is empty if `name` refers to the skill itself. Raises what `Registry.find` and `lookup`
-        raise.
+        The path is empty if `name` refers to the skill itself. Raises the errors of `Registry.find` and
+        `lookup`.
         """
         return await self._places.find_file(name)
 
@@ -217,11 +223,17 @@ class Host:
         return await self._places.complete(template, parameter, typed)
 
     async def lookup(self, label: str, uri: str) -> HostedSkill:
-        """Fetch the current version of the skill at `uri`, listed or not (H3). Raises `HostError`."""
+        """Fetch the current version of the skill at `uri`, listed or not, and update the registry (H3).
+
+        Raises `HostError`, or `BadParamsError` if there is no such label.
+        """
         return await self._places.lookup(label, uri)
 
     def declared(self, label: str) -> Mapping[str, Any] | None:
-        """Return the extension settings that a server last declared, or None if it declared none (H1)."""
+        """Return the extension settings that a server last declared, or None if it declared none (H1).
+
+        Returns None for the user's own sources. Raises `BadParamsError` if there is no such label.
+        """
         return self._places.place(label).declared
 
     # Approval
@@ -231,7 +243,10 @@ class Host:
         return inspect_entry(skill, await self.diff(skill))
 
     async def diff(self, skill: HostedSkill) -> Changes | None:
-        """Return how a skill differs from the approved version, or None if no version was approved (H11)."""
+        """Return how a skill differs from the version that was approved last, or None if none was (H11).
+
+        Only approvals in the state count, including ended approvals.
+        """
         before = await self._approval_store.approved(skill)
         return None if before is None else Changes.between(before, skill)
 
@@ -242,17 +257,19 @@ class Host:
         return why_not_published(skill.label, skill.claimed, self._places.listed(skill.label), templates)
 
     async def with_files(self, skill: HostedSkill) -> HostedSkill:
-        """Return a skill with its list of files. If they are in an archive, it is fetched and unpacked (H11).
+        """Return a skill with its list of files. For a packed skill, fetch and unpack its archive (H11).
 
-        Call this method at the request of the user, before `inspect`. Raises `HostError` if the archive
-        cannot be fetched, differs from its digest or breaks a rule. All other skills are returned unchanged.
+        Call this method at the request of the user, before `inspect`. A skill that is not packed is returned
+        unchanged. Raises `HostError` if the archive cannot be fetched, differs from its digest or breaks a
+        rule.
         """
         return await self._places.with_files(skill)
 
     async def approve(self, skill: HostedSkill) -> None:
-        """Store the user's approval of exactly this version. Raises `UsageError` if it cannot be stored.
+        """Store the user's approval of exactly this version. For a packed skill, fetch its archive first.
 
-        If the skill's files are still in an archive, the archive is fetched first.
+        Raises `UsageError` if the skill is the user's own or its approval cannot be stored. Raises
+        `HostError` if the archive cannot be used, and `StateError`.
         """
         if skill.local:
             raise UsageError(f"the skill {skill.quoted} is your own", hint="it needs no approval")
@@ -265,16 +282,20 @@ class Host:
         await self._places.refresh_status(skill.identity)
 
     async def revoke(self, skill: HostedSkill) -> None:
-        """Revoke an approval, in the state and in every session of this host."""
+        """Revoke the approval of a skill, in the state and in every session of this host.
+
+        The grants of the skill end, too. Raises `StateError`.
+        """
         await self._approval_store.revoke(skill)
         for session in self._sessions:
             session.withdraw(skill.identity)
         await self._places.refresh_status(skill.identity)
 
     async def grant(self, skill: HostedSkill, tools: Iterable[str]) -> None:
-        """Let a skill use tools that its frontmatter requests, until the skill changes (H21).
+        """Let a skill use exactly these tools without asking, as long as its stored approval is valid (H21).
 
-        Raises `UsageError` if the skill does not request one of the tools, and `StateError` if no approval is
+        Without a state, and for the user's own skills, nothing is stored. Raises `UsageError` if the
+        frontmatter does not request one of the tools, and `StateError` if no approval of this version is
         stored.
         """
         requested, granted = requested_tools(skill), frozenset(tools)
@@ -290,7 +311,8 @@ class Host:
     async def read(self, skill: HostedSkill, path: str) -> bytes:
         """Return one file for the user to look at. This neither loads nor approves the skill (H12).
 
-        If a skill lists no files, the file cannot be verified.
+        `path` is a path or URI. For a packed skill, the archive is fetched. If a skill lists no files, the
+        file cannot be verified. Raises `HostError`.
         """
         skill = await self._places.with_files(skill)
         with translated_errors(skill.origin, skill.uri):
@@ -312,8 +334,9 @@ class Host:
     ) -> Path:
         """Verify all files of a skill, and write them to a folder below `dest`. Return that folder (H11).
 
-        With `force`, an existing folder is replaced. Nothing is written below folders that a client loads
-        skills from, such as `.claude/skills` and `client_folders`, unless `into_client_folder`.
+        With `force`, an existing folder is replaced. Unless `into_client_folder` is true, nothing is written
+        below folders that a client loads skills from, such as `.claude/skills` and `client_folders`. Raises
+        `UsageError` or `HostError`.
         """
         destination = Destination(Path(dest), into_client_folder, tuple(client_folders))
         skill = await self._places.with_files(skill)
@@ -331,13 +354,13 @@ class Host:
         client_folders: Iterable[Path] = (),
         on_pulled: OnPulled | None = None,
     ) -> PullResult:
-        """Write every skill in a server's last list, as `pull` does, and return the outcome for each skill.
+        """Write every known skill of a server, as `pull` does, and return the outcome for each skill.
 
         A folder that has exactly the listed files is left as it is, so a repeated call continues an
         interrupted one. `only` is a pattern for paths or names, such as `team/*`. `max_bytes` limits the
-        bytes that are written for all skills together. `on_pulled` is called after each skill. A skill that
-        cannot be pulled does not stop the others. Raises `UsageError` if the server lists skills, and `only`
-        matches none of them.
+        bytes that are written for all skills together. `on_pulled` is called after each skill. If a skill
+        cannot be pulled, the other skills are still written. Raises `UsageError` if the server has skills,
+        and `only` matches none of them. Raises `BadParamsError` if there is no such label.
         """
         if not self._places.has_discovered:
             await self.discover()

@@ -1,4 +1,4 @@
-"""`HostedSkill`: a skill in a host, with its origin, file paths and requested tools."""
+"""`HostedSkill`: a skill in a host. Functions for the files and requested tools of a listed skill."""
 
 import posixpath
 from collections.abc import Mapping
@@ -20,7 +20,10 @@ Identity: TypeAlias = tuple[str, str]
 """The label of a server or folder, and a skill's URI there. Only both together identify a skill (H9)."""
 
 SHOWN_DESCRIPTION = 1024
-"""Maximum number of characters of a description that are shown. This is the standard's limit (H27)."""
+"""Maximum number of characters of a description that are shown (H27).
+
+The Agent Skills standard has the same limit.
+"""
 _SHOWN_PATH = 200
 """Maximum number of characters of a path that are shown."""
 _UNRESERVED = "!$&'()*+,;=:@/"
@@ -47,11 +50,11 @@ class HostedSkill:
 
     record: SkillRecord
     claim: SkillClaim | None = None
-    """The claim that the server listed. Every read is verified against it. None for the user's own skills."""
+    """The server's claim, against which every read is verified. None for the user's own skills."""
     handle: str = ""
-    """The unique name for people and models."""
+    """The unique name for people and models. Empty until a registry sets it."""
     approval_status: ApprovalStatus = ApprovalStatus.UNKNOWN
-    """Whether the skill is approved. The user's own skills need no approval."""
+    """Whether this version is approved. Unknown for the user's own skills, which need no approval."""
 
     def __post_init__(self) -> None:
         if self.local != (self.claim is None):
@@ -91,17 +94,20 @@ class HostedSkill:
 
     @property
     def uri(self) -> str:
-        """The URI of the skill's `SKILL.md` on its server or in its folder."""
+        """The URI of the skill's `SKILL.md`. For a server's skill, this is the URI on the server."""
         return self.record.uri if self.claim is None else self.claim.uri
 
     @property
     def root(self) -> str:
-        """The URI of the skill's folder on its server or in the user's folder."""
+        """The URI of the skill's folder. For a server's skill, this is the URI on the server."""
         return self.record.root if self.claim is None else self.claim.root
 
     @property
     def path(self) -> str:
-        """The skill's path within its server or folder, decoded and readable."""
+        """The path in the URI of the skill's folder, decoded, shortened and cleaned for people and models.
+
+        If the scheme is not `skill`, the path includes the scheme.
+        """
         return strip_invisible(unquote(self.root.removeprefix(SCHEME)), _SHOWN_PATH)
 
     @property
@@ -110,7 +116,7 @@ class HostedSkill:
 
     @property
     def files(self) -> tuple[FileClaim, ...] | None:
-        """The skill's files, with their URIs on its server or in its folder. None for dynamic skills."""
+        """The listed files. None for a dynamic or packed skill, and in dialects that do not list files."""
         if self.claim is not None:
             return self.claim.files
         record, listed = self.record, [file for file in self.record.files if isinstance(file, SkillFile)]
@@ -119,53 +125,53 @@ class HostedSkill:
 
     @property
     def main(self) -> FileClaim | None:
-        """The file `SKILL.md`, if it is listed."""
+        """The listed file `SKILL.md`; None if it is not listed."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
     @property
     def deliveries(self) -> tuple[DeliveryClaim, ...]:
-        """Where the files can be read, in dialects that do not list files."""
+        """The `SKILL.md` or archives to read, in dialects that do not list files; empty in other dialects."""
         return () if self.claim is None else self.claim.deliveries
 
     @property
     def archive(self) -> DeliveryClaim | None:
-        """The archive from which the list of its files was derived; None for other skills."""
+        """The archive from which the list of files was derived; None if the list has another origin."""
         return None if self.claim is None else self.claim.archive
 
     @property
     def is_packed(self) -> bool:
-        """Whether its files are unknown, because none of its archives has been unpacked yet."""
+        """Whether the skill's files are unknown until an archive with a digest is unpacked."""
         return is_packed(self)
 
     @property
     def delivery(self) -> str:
-        """How its files are delivered: `skill-md` (one by one), `archive` (only together) or `dynamic`."""
+        """How the files are delivered: `skill-md` (one by one), `archive` (only together) or `dynamic`."""
         if self.deliveries:
             return "skill-md" if any(each.form is None for each in self.deliveries) else "archive"
         return "dynamic" if self.files is None else "skill-md"
 
     @property
     def claimed(self) -> SkillClaim:
-        """The claim of a server's skill. The user's own skills have none."""
+        """The claim of a server's skill. Use it only if `local` is false: own skills have no claim."""
         assert self.claim is not None, "one of the user's own skills has no claim"
         return self.claim
 
 
 def describe_place(label: str, *, local: bool) -> str:
-    """Describe where a skill comes from: a server or folder, and its label."""
+    """Return where a skill comes from: `server`, or `folder` for any own source, and the quoted label."""
     return f"{'folder' if local else 'server'} {quoted(label)}"
 
 
 def display_path(skill: ListedSkill, uri: str) -> str:
-    """Return the path of a skill's file, cleaned for people and models (H27)."""
+    """Return the path of the skill's file at a URI, shortened and cleaned for people and models (H27)."""
     return strip_invisible(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH)
 
 
 def normalize_path(path: str) -> str:
-    """Remove empty segments and `.` from a path.
+    """Return a path without empty segments and `.`.
 
-    Raises `VerificationError` if it leads out of the skill (H19). Paths are relative to the skill's folder.
-    An empty path is the folder itself.
+    Paths are relative to the skill's folder. An empty path is the folder itself. Raises `VerificationError`
+    if the decoded path leads out of the folder, or has a backslash or an unprintable character (H19).
     """
     decoded = unquote(path)
     segments = [segment for segment in path.split("/") if segment not in {"", "."}]
@@ -186,9 +192,9 @@ def canonical_uri(uri: str) -> str:
 
 
 def listed_file(skill: ListedSkill, path: str) -> FileClaim | None:
-    """Return the listed file at a path or URI, percent-encoded or not.
+    """Return the listed file with this URI or this path, or None if it is not listed (H14).
 
-    Return None if it is not listed (H14).
+    A path may be percent-encoded. Raises the errors of `normalize_path`.
     """
     files = {file.uri: file for file in skill.files or ()}
     if path in files:
@@ -199,7 +205,7 @@ def listed_file(skill: ListedSkill, path: str) -> FileClaim | None:
 
 
 def files_below(skill: ListedSkill, path: str) -> list[FileClaim]:
-    """Return all listed files below a folder, at any depth."""
+    """Return all listed files below the folder at a path, at any depth. Raises as `normalize_path` does."""
     folder = unquote(normalize_path(path))
     below = f"{folder}/" if folder else ""
     return [
@@ -210,7 +216,10 @@ def files_below(skill: ListedSkill, path: str) -> list[FileClaim]:
 
 
 def live_uri(skill: ListedSkill, path: str) -> str:
-    """Return the URI of a file in a dynamic skill, which lists no files (S9)."""
+    """Return the URI of a file in a skill that lists no files (S9). `path` is a path or URI.
+
+    Raises the errors of `normalize_path`.
+    """
     if path.startswith(f"{skill.root}/"):
         path = path.removeprefix(f"{skill.root}/")
     return f"{skill.root}/{quote(unquote(normalize_path(path)), safe=_UNRESERVED)}"
@@ -232,7 +241,10 @@ def requested_tools(skill: ListedSkill) -> frozenset[str]:
 
 
 def effects(skill: ListedSkill) -> tuple[str, ...]:
-    """Return the requested tools and other frontmatter fields that may have an effect, for display."""
+    """Return the requested tools, and the names of other frontmatter fields that may have an effect.
+
+    The texts are cleaned for display, and their number is limited.
+    """
     tools = [
         f"{ALLOWED_TOOLS}: {strip_invisible(tool, _SHOWN_EFFECT)}" for tool in sorted(requested_tools(skill))
     ]
@@ -245,5 +257,5 @@ def effects(skill: ListedSkill) -> tuple[str, ...]:
 
 
 def is_for_models(skill: ListedSkill) -> bool:
-    """Return whether a model may load the skill on its own."""
+    """Return whether a model may load the skill, which the field `disable-model-invocation` can prohibit."""
     return skill.frontmatter.get("disable-model-invocation") is not True

@@ -17,13 +17,13 @@ _UNDECIDED = Withheld("its skills are approved one by one", "load one, or approv
 
 @dataclass(frozen=True, slots=True)
 class HostedTemplate:
-    """A template of a server or folder, and its unique name in a host. Only its skills can be approved."""
+    """A template of a server or folder, and its unique name in a host. Its skills are approved one by one."""
 
     template: SkillTemplate
     claim: TemplateClaim | None = None
     """The claim that the server listed. None for the user's own templates."""
     handle: str = ""
-    """The unique name for people and models: `label:docs/{product}/guide`."""
+    """The unique name for people and models, such as `label:docs/{product}/guide`. A registry sets it."""
 
     @classmethod
     def of_server(cls, label: str, claim: TemplateClaim) -> "HostedTemplate":
@@ -53,22 +53,22 @@ class HostedTemplate:
 
     @property
     def uri(self) -> str:
-        """The URI template on its server or in its folder."""
+        """The URI template. For a server's template, this is the URI template on the server."""
         return self.template.uri if self.claim is None else self.claim.uri_template
 
     @property
     def description(self) -> str:
-        """Its description, shortened and cleaned for people and models (H27)."""
+        """The description of the template, shortened and cleaned for people and models (H27)."""
         return strip_invisible(self.template.description, _SHOWN_DESCRIPTION)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of its parameters, each once."""
+        """The names of the template's parameters, each once."""
         return tuple(dict.fromkeys(self.template.parameters))
 
     @property
     def spelling(self) -> str:
-        """The URI template, escaped for display. No other template with the same label has it."""
+        """The URI template, escaped for display. It is unique among the templates with the same label."""
         return quote(self.uri, safe=_IN_URIS, errors="surrogatepass")
 
     def known_values(self, parameter: str) -> tuple[str, ...]:
@@ -76,7 +76,10 @@ class HostedTemplate:
         return tuple(self.template.values.get(parameter, ()))
 
     def instance(self, path: str) -> str | None:
-        """Return the URI of the skill at a decoded path, or None if the template has none there."""
+        """Return the URI of the skill at a decoded path, or None if the path does not fit the template.
+
+        Makes no request, so a server may have no skill at this URI.
+        """
         if self.claim is not None:
             values = self.claim.match_path(path)
             return None if values is None else self.claim.expand(values)
@@ -86,7 +89,7 @@ class HostedTemplate:
         return uri if self.template.entry(uri) is not None else None
 
     def explain(self, path: str) -> str:
-        """Return which parameter in `path` is missing or wrong; empty if the path is for something else."""
+        """Return which parameters of `path` are missing or wrong; empty for a fitting or unrelated path."""
         return explain_mismatch(self.template, path)
 
     def describe_parameters(self) -> str:

@@ -38,7 +38,7 @@ class Place(ABC):
     """
 
     local: bool
-    """Whether these are the user's own skills, which need no approval."""
+    """Whether the skills are the user's own, which need no approval."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -49,12 +49,15 @@ class Place(ABC):
 
     @property
     def identity(self) -> str | None:
-        """Identifies the server behind the label (H28); None if no approvals can be stored."""
+        """Identifies the server behind the label (H28).
+
+        None for the user's own skills, and for a server whose approvals cannot be stored.
+        """
         return None
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """The extension settings that a server last declared; None if it declared none (H1)."""
+        """The extension settings that a server last declared (H1); None if there are none."""
         return None
 
     @abstractmethod
@@ -67,17 +70,20 @@ class Place(ABC):
 
     @abstractmethod
     async def read(self, uri: str, size: int | None = None) -> bytes:
-        """Return the bytes at `uri`. Bytes from a server are not verified here."""
+        """Return the bytes at `uri`, whose listed size is `size`. Callers must verify bytes from a server."""
 
     async def complete(self, template: HostedTemplate, parameter: str, typed: str) -> "list[str]":  # noqa: ARG002 - for servers
-        """Return values for a parameter, to show to people. They need not begin with the text `typed`."""
+        """Return values for a parameter, to show to people. The values need not begin with `typed`."""
         return [*template.known_values(parameter)]
 
     def refill(self) -> None:  # noqa: B027 - own sources have no such limit
         """Reset the number of bytes that may be read. Only places for servers have such a limit."""
 
     async def unpack(self, skill: SkillClaim, archive: DeliveryClaim) -> UnpackedFiles:  # noqa: ARG002 - for servers
-        """Return all files in an archive of a server's skill, verified against its digest."""
+        """Return all files in an archive of a server's skill, verified against the archive's digest.
+
+        Raises `VerificationError` if the skills are the user's own.
+        """
         message = "only skills of servers are delivered as archives"
         raise VerificationError("", server_problem(archive.uri, Rule.ARCHIVE, message))
 
@@ -92,7 +98,7 @@ def place_of(source: Source) -> Place:
 
 
 class OwnPlace(Place):
-    """A source of the user's own skills. Its records are used as they are."""
+    """A source of the user's own skills. Skills of servers in the source are refused."""
 
     local = True
 
@@ -101,7 +107,7 @@ class OwnPlace(Place):
         self._library = Library([source])
 
     async def list(self) -> Found:
-        """Scan the source. Every skill that is left out is reported in the findings."""
+        """Scan the source, and return its skills and templates. Each skill that is left out has a finding."""
         catalog = await self._library.load()
         found = Found([])
         for problem in catalog.problems:
@@ -138,7 +144,7 @@ class OwnPlace(Place):
 
 
 class ServerPlace(Place):
-    """A server in a host. This class does not verify what the server sends."""
+    """A server in a host. Callers must verify the files that it reads; only archives are already verified."""
 
     local = False
 
@@ -190,10 +196,10 @@ def _is_own(record: SkillRecord) -> bool:
 
 
 def _own(record: SkillRecord, label: str) -> HostedSkill:
-    """Return one of the user's own skills, with the label of its place as its source.
+    """Return the skill of one of the user's own records, with `label` as the source.
 
-    Raises `VerificationError` for a skill from a server. Such a skill needs an approval, which cannot be
-    bound without the server's claim.
+    Raises `VerificationError` for the record of a server's skill. Such a skill needs an approval, which
+    cannot be bound without the server's claim.
     """
     if not _is_own(record):
         message = "it comes from a server; give the host the server itself, so that the user can approve it"

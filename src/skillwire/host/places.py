@@ -58,7 +58,7 @@ class Places:
         self.registry = Registry()
         self.limits = limits
         self.notes: list[Problem] = []
-        """Problems with servers and stored approvals that no list contains."""
+        """Problems with labels, logins and the state. Each new registry also contains them."""
         self._approval_store = approval_store
         self._archives = Archives(approval_store)
         self._timeout_seconds = timeout_seconds
@@ -74,7 +74,7 @@ class Places:
         return self._rounds > 0
 
     def place(self, label: str) -> Place:
-        """Return the place with this label. Raises `BadParamsError`."""
+        """Return the place with this label. Raises `BadParamsError` if there is none."""
         if (place := self.places.get(label)) is None:
             known = ", ".join(map(quoted, self.places)) or "none"
             raise BadParamsError(f"there is no server {quoted(label)}; known labels: {known}")
@@ -97,9 +97,9 @@ class Places:
         return self.registry
 
     async def find(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
-        """Return the skill that `name` refers to, listed or not (H3).
+        """Return the skill that `name` refers to. An unlisted skill is fetched (H3).
 
-        Raises what `Registry.resolve` and `lookup` raise.
+        Raises the errors of `Registry.resolve` and `lookup`.
         """
         found = await self.reference(name, base)
         return (
@@ -111,7 +111,7 @@ class Places:
     async def find_file(self, name: str) -> tuple[HostedSkill, str]:
         """Return the skill that `name` refers to, and the path of a file or folder in it, which may be empty.
 
-        Raises what `Registry.find` and `lookup` raise.
+        Raises the errors of `Registry.find` and `lookup`.
         """
         found = await self.reference(name)
         return found.skill or await self.lookup(*found.identity), found.path
@@ -126,7 +126,10 @@ class Places:
         return self.registry.find(name, base)
 
     async def lookup(self, label: str, uri: str) -> HostedSkill:
-        """Fetch the current version of the skill at `uri`, listed or not (H3, H15). Raises `HostError`."""
+        """Fetch the current version of the skill at `uri`, listed or not, and update the registry (H3, H15).
+
+        Raises `HostError`, or `BadParamsError` if there is no such label.
+        """
         place = self.place(label)
         before = self._looked_up.pop((label, uri), None)
         with translated_errors(place.origin, SKILLS_GET):
@@ -139,10 +142,10 @@ class Places:
         return self.registry.skill((label, uri))
 
     async def with_files(self, skill: HostedSkill) -> HostedSkill:
-        """Return a skill with the files of its archive. This fetches the archive. Raises `HostError`.
+        """Fetch the archive of a packed skill, and return the skill with its files. Raises `HostError`.
 
-        The archive must have the digest that this version of the skill lists. A skill that is not packed is
-        returned unchanged.
+        The archive must have the digest that this version of the skill lists. The registry is updated if it
+        has the same version. A skill that is not packed is returned unchanged.
         """
         if not skill.is_packed:
             return skill
@@ -152,12 +155,15 @@ class Places:
         derived = await self._with_status(hosted(skill.label, claim, skill.handle))
         known = self.registry.get(skill.identity)
         if known is None or needs_new_approval(known, derived):
-            return derived  # the server lists another version by now
+            return derived  # the registry has no such skill, or another version of it
         self._swap(self.registry.having(derived))
         return self.registry.skill(skill.identity)
 
     def listed(self, label: str) -> list[SkillClaim]:
-        """Return what a server claims about the skills in its list, in list order."""
+        """Return a server's claims about the skills in its list, in list order.
+
+        Skills that were looked up while they were unlisted are omitted.
+        """
         return [
             each.claim
             for each in self.registry
@@ -165,7 +171,7 @@ class Places:
         ]
 
     async def complete(self, template: HostedTemplate, parameter: str, typed: str) -> list[str]:
-        """Return values for a parameter, to show to people. Raises `HostError`, also after a timeout."""
+        """Return values for a parameter, to show to people. Raises `HostError`, also on a timeout."""
         place = self.place(template.label)
         try:
             with anyio.fail_after(_COMPLETION_SECONDS), translated_errors(place.origin, COMPLETE):
@@ -175,9 +181,9 @@ class Places:
             raise UnavailableError(place.origin, message) from error
 
     async def content(self, skill: HostedSkill, file: FileClaim, *, store: bool = True) -> bytes:
-        """Return the bytes of a file, verified against the claim (H15). Raises `HostError`.
+        """Return the bytes of a file from the cache or its place, verified against the claim (H15).
 
-        With `store`, bytes that the server sent are cached.
+        With `store`, bytes that the server sent are cached. Raises `HostError`.
         """
         if (cached := await self._approval_store.cached(skill, file)) is not None:
             return cached
@@ -220,7 +226,10 @@ class Places:
             listings[place.label] = Problem("", rule, Severity.ERROR, message, label=place.label)
 
     async def _build_registry(self, listings: Mapping[str, Found | Problem]) -> None:
-        """Replace the registry: use these listings, and the unlisted skills that were looked up (H3)."""
+        """Replace the registry with these listings, and the unlisted skills that were looked up (H3).
+
+        A place that could not be listed has no skills in the new registry.
+        """
         skills: list[HostedSkill] = []
         templates: list[HostedTemplate] = []
         problems = list(self.notes)
@@ -245,7 +254,7 @@ class Places:
         )  # slow for long lists
 
     async def _restored(self, label: str, skills: "list[HostedSkill]") -> "list[HostedSkill]":
-        """Return a place's skills, with the files of those in known archives. Makes no request (H11)."""
+        """Return a place's skills, with the files of skills in known archives. Makes no request (H11)."""
         packed = [skill.claimed for skill in skills if skill.is_packed]
         known = {each.uri: each for each in await self._archives.restore(label, packed)}
         return [

@@ -1,4 +1,4 @@
-"""Write all files of a server's skill to a folder, at the request of the user (H11)."""
+"""Write all files of a skill to a folder, at the request of the user (H11)."""
 
 import stat
 from collections.abc import Collection, Mapping, Sequence
@@ -34,22 +34,22 @@ _CLIENTS = frozenset(
         *(".qwen", ".roo", ".trae", ".vscode", ".windsurf", ".zed"),
     }
 )
-"""Names of clients' folders. Each client loads skills from folders below its own folder."""
+"""Names of clients' folders. A client loads skills and commands from folders below its own folder."""
 _SKILLS = frozenset({"skill", "skills"})
 _COMMANDS = frozenset({"commands", "agents"})
-"""Folders of a client whose Markdown files it also follows."""
+"""Names of folders in a client's folder. The client also follows the Markdown files in these folders."""
 _INTO_CLIENT = "--into-client-folder"
 
 
 class Reader(Protocol):
-    """Access to the servers of a host and to their verified files."""
+    """Access to the places of a host and to the verified files of their skills."""
 
     limits: Limits
 
     def place(self, label: str) -> Place: ...
 
     async def content(self, skill: HostedSkill, file: FileClaim, *, store: bool = True) -> bytes:
-        """Return the bytes of a file, verified. With `store`, bytes that the server sent are cached."""
+        """Return the verified bytes of a file. With `store`, bytes that the server sent are cached."""
         ...
 
 
@@ -66,7 +66,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """All files of a skill, verified."""
+    """The verified bytes of all files of a skill, by path, and the paths of the executable files."""
 
     files: Mapping[str, bytes]
     executable: Collection[str] = ()
@@ -82,7 +82,8 @@ async def pull_skill(
     """Write a skill to a folder below the destination, and return the folder (H9).
 
     The folder is named after the skill's label and path, and appears only when it is complete. With `force`,
-    it replaces an existing folder. Raises `UsageError` or `HostError`.
+    it replaces an existing folder. Raises `UsageError`, for example if the folder exists without `force`, or
+    `HostError`.
     """
     folder = await anyio.to_thread.run_sync(prepared_folder, skill, destination)
     if not force:
@@ -93,7 +94,10 @@ async def pull_skill(
 
 
 def prepared_folder(skill: HostedSkill, destination: Destination) -> Path:
-    """Return the folder for a skill, after checking the path of each of its files. Writes nothing."""
+    """Return the folder for a skill, after checking this folder and the path of each file. Writes nothing.
+
+    Raises `UsageError` or `VerificationError`.
+    """
     paths = list(file_paths(skill))
     folder = destination.folder.joinpath(skill.label, *_folder_names(skill))
     _check_links(destination.folder, folder)
@@ -103,7 +107,11 @@ def prepared_folder(skill: HostedSkill, destination: Destination) -> Path:
 
 
 def file_paths(skill: HostedSkill) -> dict[str, FileClaim]:
-    """Return the files of a skill by their paths. Raises `UsageError` or `VerificationError`."""
+    """Return the files of a skill by their paths.
+
+    Raises `UsageError` if the skill lists no files, and `VerificationError` if some systems cannot store a
+    path.
+    """
     if skill.files is None:
         raise UsageError(
             f"{skill.quoted} has no list of files: {_why_unlisted(skill)}",
@@ -120,11 +128,11 @@ def file_paths(skill: HostedSkill) -> dict[str, FileClaim]:
 async def read_contents(
     reader: Reader, skill: HostedSkill, packed: DeliveryClaim | None = None, *, store: bool = True
 ) -> Contents:
-    """Return all files of a skill, verified. Raises `HostError`.
+    """Return all files of a skill, verified. Raises `HostError`, or `UsageError` if the skill lists no files.
 
-    `packed` is an archive that the server lists for the same files. It is used for at least two files, if it
-    contains exactly these and is not larger than these together. With `store`, files that are read one by
-    one are cached.
+    `packed` is an archive that the server also offers. It is used for a skill with at least two files, if the
+    archive contains exactly these files and is not much larger than the files together. With `store`, files
+    that are read one by one are cached.
     """
     place = reader.place(skill.label)
     if skill.archive is not None:
@@ -152,7 +160,7 @@ async def _unpacked(place: Place, skill: HostedSkill, claim: SkillClaim, archive
 async def _read_packed(
     reader: Reader, place: Place, skill: HostedSkill, archive: DeliveryClaim
 ) -> Contents | None:
-    """Return the files in an archive; None if it is unusable, larger than the files, or has other files."""
+    """Return the files in an archive; None if it is unusable, much too large, or has other files."""
     total = sum(file.size or 0 for file in skill.files or ())
     try:
         with translated_errors(skill.origin, archive.uri):
@@ -164,7 +172,7 @@ async def _read_packed(
 
 
 def _exactly_listed(skill: HostedSkill, unpacked: UnpackedFiles) -> Contents | None:
-    """Return the files of an archive if they are exactly those that the skill lists, else None."""
+    """Return the files of an archive if they are exactly the files that the skill lists, else None."""
     listed = file_paths(skill)
     if listed.keys() != unpacked.files.keys():
         return None
@@ -191,14 +199,15 @@ class Existing(Enum):
 
     NOTHING = auto()
     THE_SKILL = auto()
-    """Exactly its files, with their bytes and executable bits."""
+    """Exactly the skill's files, with the listed bytes and, if known, the executable bits."""
     OTHER_FILES = auto()
 
 
 def existing(skill: HostedSkill, folder: Path, nested: Collection[Path] = ()) -> Existing:
-    """Return what is in the folder of a skill, without the folders of skills that are `nested` in it.
+    """Return what is in the folder of a skill, apart from the folders of other skills in `nested`.
 
-    Executable bits are compared only if the list of files came from an archive. Servers do not list them.
+    Executable bits are compared only if the list of files came from an archive, because servers do not list
+    these bits. A folder that cannot be read counts as `OTHER_FILES`.
     """
     listed = file_paths(skill)
     try:
@@ -217,7 +226,7 @@ def existing(skill: HostedSkill, folder: Path, nested: Collection[Path] = ()) ->
 
 
 class _UnexpectedError(Exception):
-    """Something in a folder is neither a file nor a folder with files."""
+    """An entry of a folder is neither a file nor a folder with files."""
 
 
 def _walk(root: Path, folder: Path, skipped: Collection[Path]) -> "list[tuple[str, Path]]":
@@ -260,9 +269,10 @@ def _why_unlisted(skill: HostedSkill) -> str:
 
 
 def _folder_names(skill: HostedSkill) -> list[str]:
-    """Return the skill's path as folder names, taken from its URI.
+    """Return the names of the folders for a skill, from the path in its URI.
 
-    No two skills of a server have the same path.
+    If the scheme is not `skill`, it becomes the first folder, as in `https+`. Raises `VerificationError` if
+    some systems cannot store the path.
     """
     root = skill.root
     scheme, _, rest = root.partition(":")
@@ -273,7 +283,7 @@ def _folder_names(skill: HostedSkill) -> list[str]:
 
 
 def _check_links(dest: Path, folder: Path) -> None:
-    """Raise `UsageError` if a folder on the path from `dest` to `folder` is a symbolic link."""
+    """Raise `UsageError` if `folder`, or a folder between `dest` and `folder`, is a symbolic link."""
     names = folder.relative_to(dest).parts
     for depth in range(1, len(names) + 1):
         path = dest.joinpath(*names[:depth])
@@ -284,7 +294,7 @@ def _check_links(dest: Path, folder: Path) -> None:
 
 
 def _check_client_folders(folder: Path, paths: Collection[str], destination: Destination) -> None:
-    """Raise `UsageError` if a client would load one of the files as the user's own (H10, H24)."""
+    """Raise `UsageError` if a client would load a file in the folder as the user's own skill (H10, H24)."""
     try:
         resolved = folder.resolve()
         clients = [_folded(each.resolve()) for each in destination.client_folders]
@@ -306,7 +316,7 @@ def _folded(path: Path) -> tuple[str, ...]:
 
 
 def _is_of_client(names: Sequence[str]) -> bool:
-    """Return whether a path is in a client's folder, such as `.config/x/skills` or `.claude/commands`."""
+    """Return whether a client loads files at a path, for example below `.x/skills` or `.claude/commands`."""
     for number, name in enumerate(names):
         above = names[:number]
         if name in _SKILLS and any(each.startswith(".") for each in above):
@@ -325,10 +335,10 @@ def _require_absent(folder: Path) -> None:
 
 
 def write_folder(folder: Path, dest: Path, contents: Contents, kept: Collection[Path] = ()) -> None:
-    """Write the contents to a temporary folder, and move it to `folder` when it is complete.
+    """Write the contents to a temporary folder. Once it is complete, rename it to `folder`.
 
     The folders in `kept` are moved from the old `folder` into the new one. The temporary folder is directly
-    below `dest`, never in the folder of another skill.
+    below `dest`, outside the folders of all skills. Raises `UsageError`.
     """
     exists = folder.is_symlink() or folder.exists()
     verb = "replace" if exists else "write"
@@ -353,9 +363,9 @@ def write_folder(folder: Path, dest: Path, contents: Contents, kept: Collection[
 
 
 def _path_to_keep(kept: Path, folder: Path, contents: Contents) -> Path:
-    """Return the path of a folder to keep, relative to the folder around it.
+    """Return the path of `kept` relative to `folder`.
 
-    Raises `UsageError` if it is elsewhere, or if a file of the skill takes its place.
+    Raises `UsageError` if `kept` is not below `folder`, or if a file of the skill is in the way.
     """
     if not kept.is_relative_to(folder) or kept == folder or ".." in kept.parts:
         raise UsageError(f"{quoted(str(kept))} is not in {quoted(str(folder))}", hint="choose another folder")
@@ -370,7 +380,7 @@ def _path_to_keep(kept: Path, folder: Path, contents: Contents) -> Path:
 def _write_file(path: Path, content: bytes, *, executable: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    if executable:  # for those who may read the file
+    if executable:  # for everyone who may read the file
         mode = path.stat().st_mode
         path.chmod(mode | (mode & 0o444) >> 2)
 

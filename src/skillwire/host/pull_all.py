@@ -70,12 +70,12 @@ class PullResult:
 
     @property
     def complete(self) -> bool:
-        """Whether no skill was refused, and there were no problems with the list."""
+        """Whether every skill was pulled or is unchanged, and the list has no problems."""
         return not self.problems and not self.of(PullOutcome.REFUSED)
 
 
 OnPulled: TypeAlias = Callable[[PulledSkill, int, int], object]
-"""A function that is called after each skill, with the skill's number and the number of all skills."""
+"""A function that is called after each skill, with its outcome, its number and the number of skills."""
 
 
 async def pull_server(
@@ -88,9 +88,10 @@ async def pull_server(
     max_bytes: int = MAX_PULLED_BYTES,
     on_pulled: OnPulled | None = None,
 ) -> PullResult:
-    """Write every listed skill of a server whose path or name matches `only`, outer before nested skills.
+    """Write every known skill of a server whose path or name matches `only`, outer before nested skills.
 
-    If `only` is empty, every skill matches. Raises `UsageError` if there are skills but none matches.
+    The skills are those in the registry. If `only` is empty, every skill matches. Raises `UsageError` if
+    there are skills but none matches, and `BadParamsError` if there is no such label.
     """
     skills = [each for each in places.registry if each.label == label]
     problems = [
@@ -131,7 +132,7 @@ class _Pulling:
         """Yield the outcome for each skill."""
         ordered = sorted(skills, key=lambda each: each.root.count("/"))  # outer skills first
         for number, skill in enumerate(ordered, 1):
-            self._place.refill()  # each skill has the budget of one server
+            self._place.refill()  # each skill may use a server's whole budget
             try:
                 pulled = await self._pull(skill)
             except (SkillwireError, MCPError) as error:
@@ -163,14 +164,14 @@ class _Pulling:
     def _claim(self, folder: Path, skill: HostedSkill) -> None:
         """Record that `folder` is the folder of `skill`.
 
-        Raises `UsageError` if some file systems cannot distinguish it from the folder of another skill.
+        Raises `UsageError` if some file systems cannot distinguish `folder` from the folder of another skill.
         """
         other = self._taken.setdefault(fold_path(str(folder)), skill)
         if other is not skill:
             raise UsageError(f"some systems cannot distinguish its folder from that of {other.quoted}")
 
     def _nested(self, skill: HostedSkill, folder: Path) -> Iterator[Path]:
-        """Yield the folders of other skills in this folder, unless this skill lists the files in them."""
+        """Yield the folders of other skills in this folder, except those in which this skill lists files."""
         for root in self._roots:
             below = f"{root}/"
             is_listed = any(file.uri.startswith(below) for file in skill.files or ())
@@ -194,7 +195,11 @@ class _Pulling:
             raise UsageError(f"{message} of the limit of {self._max_bytes:,}", hint="raise `--max-bytes`")
 
     async def _listed_archive(self, skill: HostedSkill) -> DeliveryClaim | None:
-        """Return the archive that a server of the final extension offers to clients of drafts, or None."""
+        """Return the archive of a skill that a server of the final extension offers to clients of drafts.
+
+        Returns None if there is none, if the skill's files already come from an archive, and in other
+        dialects.
+        """
         if skill.archive is not None or skill.claimed.dialect is not Dialect.FINAL:
             return None
         if self._archives is None:
@@ -211,7 +216,7 @@ class _Pulling:
 
 
 def _contains(outer: HostedSkill, skill: HostedSkill) -> bool:
-    """Return whether `outer` is another skill than `skill`, and lists files in its folder."""
+    """Return whether `outer` is another skill than `skill`, and lists files in the folder of `skill`."""
     below = f"{skill.root}/"
     return outer is not skill and any(file.uri.startswith(below) for file in outer.files or ())
 

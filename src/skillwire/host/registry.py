@@ -1,4 +1,7 @@
-"""All discovered skills of a host, and how names resolve to them. A name is not an identity (H9, H10)."""
+"""All known skills and templates of a host, and how names resolve to them.
+
+Only the label and URI together identify a skill; several skills may have the same name (H9, H10).
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +40,7 @@ _IN_URIS = "!$&'()*+,;=:@/?#~"
 
 
 def _several(message: str) -> Problem:
-    """Return a warning that belongs to no single server."""
+    """Return a warning about shared names, without the label of a server."""
     return Problem("", Rule.NAME_SHARED, Severity.WARNING, message)
 
 
@@ -50,7 +53,7 @@ class NoLabelError(RequestError):
 
 
 class WrongParameterError(UnknownNameError):
-    """A path almost matches a template. The hint says which parameter is missing or wrong."""
+    """A path almost matches a template. The hint says which parameters are missing or wrong."""
 
     def __init__(self, name: str, explanation: str) -> None:
         super().__init__(name, explanation)
@@ -74,13 +77,13 @@ class HostReference:
 
     identity: Identity
     skill: HostedSkill | None
-    """None for an unlisted skill, which must be fetched from its server (H3)."""
+    """None for a skill that is not in the registry. It must be fetched by its identity (H3)."""
     path: str = ""
     """The path of the file or folder. Empty for the skill itself."""
 
 
 class Registry:
-    """All skills of all servers and folders at one moment. Immutable."""
+    """The skills, templates and problems of all servers and folders at one moment. Immutable."""
 
     def __init__(
         self,
@@ -89,12 +92,15 @@ class Registry:
         labels: Iterable[str] = (),
         templates: Iterable[HostedTemplate] = (),
     ) -> None:
-        """Create a registry. `labels` contains those of all servers and folders, also without skills."""
+        """Create a registry. `labels` are those of all servers and folders, even if they have no skills."""
         self.templates = tuple(_named_templates(list(templates)))
         """The templates, in the order of the servers and folders."""
         self._by_identity = {each.identity: each for each in _named(list(skills))}
         self.skills = tuple(self._by_identity.values())
-        """The skills, in the order of the servers and folders, and within each in list order."""
+        """The skills, in the order of the servers and folders, and within each in list order.
+
+        Skills that were looked up since the last discovery are at the end.
+        """
         self._given_problems = tuple(problems)
         listed = (*self.skills, *self.templates)
         self._labels = frozenset(labels) | {each.label for each in listed}
@@ -125,7 +131,7 @@ class Registry:
         return self._by_identity[identity]
 
     def file(self, identity: Identity) -> FileClaim | None:
-        """Return the listed file with a label and URI, in any spelling; None if no skill lists it."""
+        """Return the listed file with this label and URI, in any spelling; None if no skill lists it."""
         label, uri = identity
         key = canonical_uri(uri)
         own = (each for each in self.skills if each.label == label)
@@ -134,7 +140,7 @@ class Registry:
         return next(files, None)
 
     def packed_owner(self, label: str, file: FileClaim) -> SkillClaim | None:
-        """Return the skill whose archive contains a listed file; None if it is read by its own URI."""
+        """Return the skill whose archive contains a listed file; None if the file is read by its own URI."""
         own = (each.claim for each in self.skills if each.label == label)
         return next((each for each in own if each and each.archive and file in (each.files or ())), None)
 
@@ -144,9 +150,9 @@ class Registry:
         return Registry(known.values(), self._given_problems, self._labels, self.templates)
 
     def resolve(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
-        """Return the listed skill that a name refers to. Raises the errors of `find`.
+        """Return the skill in the registry that a name refers to. Raises the errors of `find`.
 
-        Raises `UnknownNameError` if the name refers to a file or to an unlisted skill.
+        Raises `UnknownNameError` if the name refers to a file, or to a skill that is not in the registry.
         """
         found = self.find(name, base)
         if found.skill is None:
@@ -159,14 +165,15 @@ class Registry:
     def find(self, name: str, base: HostedSkill | None = None) -> HostReference:
         """Return the skill or file that a name refers to. Makes no request.
 
-        The name may be a handle, `label:name`, `label:URI`, `label:path`, `label/path`, a path or the end of
-        a path. A bare name, path or URI refers to the only skill that has it. The user's own skills take
-        precedence, so that no server can replace one of them (H10). With `base`, a path or URI may also be
-        relative to that skill, or to its server.
+        The name may be a handle, `label:name`, `label:URI`, `label:path`, `label/path`, a bare name or URI, a
+        path or the end of a path. A bare name, path or URI must refer to only one skill. For names and paths,
+        the user's own skills take precedence, so that no server can replace one of them (H10). With `base`, a
+        path may be relative to that skill or to its server, and a shared URI refers to the skill of that
+        server.
 
         `label:URI` also refers to an unlisted skill, and `label:path` to a skill of a template. A listed
-        skill takes precedence over a skill of a template (H10). Raises `UnknownNameError`,
-        `AmbiguousNameError` or `NoLabelError`.
+        skill takes precedence over a skill of a template of the same server or folder (H10). Raises
+        `UnknownNameError`, `AmbiguousNameError` or `NoLabelError`.
         """
         if (handled := self._by_handle.get(name)) is not None:
             return HostReference(handled.identity, handled)
@@ -184,7 +191,7 @@ class Registry:
         return found
 
     def _in_label(self, name: str, label: str, rest: str) -> HostReference | None:
-        """Return what a path or URI refers to on one server or in one folder, or None."""
+        """Return what a path, name or URI refers to on a server or in a folder; None for no match."""
         includes = self._of(label)
         if "://" not in rest:
             listed = self._one(name, find_matches(self._paths(includes), rest))
@@ -194,7 +201,10 @@ class Registry:
         return self._one(name, self._by_address(rest, includes)) or _unlisted(label, rest)
 
     def _instance(self, name: str, path: str, label: str) -> HostReference | None:
-        """Return the skill that a template of a server or folder has at this path, or None."""
+        """Return the skill that a template of a server or folder has at this path, or None if none fits.
+
+        Raises `AmbiguousNameError` if several templates fit with different URIs.
+        """
         own = [each for each in self.templates if each.label == label]
         found = dict.fromkeys(
             uri for split in spellings(path) for each in own if (uri := each.instance(split.path)) is not None
@@ -207,7 +217,7 @@ class Registry:
         return HostReference((label, uri), self.get((label, uri)))
 
     def _unknown(self, name: str) -> UnknownNameError:
-        """Return the error for a name that refers to nothing, with a suggestion if there is one."""
+        """Return the error for a name that refers to no skill, with suggestions if there are any."""
         text = name[:MAX_REFERENCE]
         for each in self.templates:
             if text in {each.handle, each.path, each.uri, f"{each.label}:{each.uri}"}:
@@ -233,10 +243,10 @@ class Registry:
         return UnknownNameError(name, f"did you mean {meant}?" if meant else "")
 
     def find_beside(self, path: str, base: HostedSkill) -> HostReference | None:
-        """Return what a path or URI in a skill's text refers to on that skill's server, or None.
+        """Return what a path or URI in the text of `base` refers to on its server; None if there is no match.
 
-        It may be a file of the skill itself, or another skill of the same server (H19, H22). Raises
-        `AmbiguousNameError`.
+        The result is `base`, another skill of the same server or folder, or a file of one of them (H19, H22).
+        Raises `AmbiguousNameError`.
         """
         paths = self._paths(self._of(base.label))
         if "://" in path:
@@ -244,7 +254,10 @@ class Registry:
         return self._one(path, find_below(paths, path, base) or find_matches(paths, path))
 
     def _below_handle(self, name: str) -> HostReference | None:
-        """Return the file for a skill's handle with a label, followed by `/` and the file's path, or None."""
+        """Return the file or folder that `HANDLE/PATH` names, if the handle begins with a label, else None.
+
+        For the path `SKILL.md`, the result is the skill itself.
+        """
         end = len(name) if len(name) <= MAX_REFERENCE else 0
         while (end := name.rfind("/", 0, end)) > 0:
             if (skill := self._by_handle.get(name[:end])) is not None and ":" in skill.handle:
@@ -271,13 +284,16 @@ class Registry:
         return _reference(found[0])
 
     def _instance_at(self, uri: str, label: str) -> HostReference | None:
-        """Return the skill at a URI that matches a template of this server exactly, or None."""
+        """Return the unlisted skill at a URI if a template of this server matches the URI, else None."""
         main = _document_uri(uri)
         claims = (each.claim for each in self.templates if each.label == label and each.claim is not None)
         return next((_unlisted(label, main) for each in claims if each.match(main) is not None), None)
 
     def _by_address(self, uri: str, includes: Callable[[HostedSkill], bool]) -> list[Match[HostedSkill]]:
-        """Return the skills, files and folders with this URI. A file belongs to the innermost skill."""
+        """Return the skills with this URI, or else the files and folders with this URI.
+
+        Per label, a file or folder belongs to the innermost skill that lists it.
+        """
         main = _document_uri(uri)
         if found := [each for each in self._by_uri.get(main, ()) if includes(each)]:
             return [Match(each, _full_path(each)) for each in found]
@@ -321,7 +337,7 @@ class Registry:
         return _skills_first(paths, find_below(paths, path, base)) or find_matches(paths, path)
 
     def _own_instance(self, name: str) -> HostReference | None:
-        """Return the skill that one of the user's own templates has at this path, or None."""
+        """Return the skill that one of the user's own templates has at this path, or None if none fits."""
         labels = dict.fromkeys(each.label for each in self.templates if each.local)
         found = [own for label in labels if (own := self._instance(name, name, label)) is not None]
         if len(found) > 1:
@@ -347,7 +363,7 @@ class Registry:
         return _reference(found[0]) if found else None
 
     def _shown(self, found: Match[HostedSkill]) -> str:
-        """Return a name for one of several matches."""
+        """Return the handle of a match, followed by the path of its file if it has one."""
         return f"{_skill(found).handle}/{found.file}" if found.file else _skill(found).handle
 
     def _clashes(self) -> Iterator[Problem]:
@@ -370,7 +386,10 @@ class Registry:
 
 
 def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
-    """Return the skills with handles: the shortest unique name, with the label for a server's skill (H10)."""
+    """Return the skills with handles: the label, and the first of name, path and URI that is unique.
+
+    If a bare name refers to one of the user's own skills, the name alone is the handle of this skill (H10).
+    """
     own = defaultdict[str, list[HostedSkill]](list)
     for each in skills:
         if each.local:
@@ -399,7 +418,7 @@ def _either(handles: list[str]) -> str:
 
 
 class _Paths(SkillPaths[HostedSkill]):
-    """The skills of some servers and folders, by path and by name. Other skills are ignored."""
+    """The skills that `includes` accepts, by path and by name."""
 
     def __init__(
         self,
@@ -464,7 +483,10 @@ def _document_uri(uri: str) -> str:
 
 
 def _inside(skill: HostedSkill) -> set[str]:
-    """Return the decoded paths of all listed files of a skill, and of their folders."""
+    """Return the decoded paths of all listed files of a skill, and of their folders.
+
+    If a skill lists no files, only `SKILL.md` is known.
+    """
     if skill.files is None:
         return {SKILL_FILE}
     files = {unquote(file.uri.removeprefix(f"{skill.root}/")) for file in skill.files}
@@ -472,7 +494,7 @@ def _inside(skill: HostedSkill) -> set[str]:
 
 
 def _skills_first(paths: _Paths, found: list[Match[HostedSkill]]) -> list[Match[HostedSkill]]:
-    """Return the matches. The `SKILL.md` of a nested listed skill is replaced with that skill (H18)."""
+    """Return the matches, or only the nested listed skill if a match is its `SKILL.md` (H18)."""
     for each in found:
         folder, _, last = each.file.rpartition("/")
         if last == SKILL_FILE and folder and (inner := paths.at(f"{each.path}/{folder}")):
@@ -481,7 +503,7 @@ def _skills_first(paths: _Paths, found: list[Match[HostedSkill]]) -> list[Match[
 
 
 def _named_templates(templates: list[HostedTemplate]) -> Iterator[HostedTemplate]:
-    """Yield the templates with handles: the label and the path, or the label and the URI."""
+    """Yield the templates with handles: the label and the path, or else the label and the URI template."""
     count = Counter((each.label, each.path) for each in templates)
     for each in templates:
         is_unique = count[each.label, each.path] == 1 and each.path.isprintable()

@@ -33,7 +33,7 @@ from skillwire.protocol.verify import file_faults, frontmatter_faults
 _INCOMPLETE = frozenset(
     {Rule.LIST_ENDLESS, Rule.READ_FAILED, Rule.READ_BUDGET, Rule.ENTRY_LIMITS, Rule.TIMEOUT}
 )
-"""Rules of findings which only state that something could not be verified."""
+"""Rules whose findings mean only that an entry or file could not be verified completely."""
 
 
 class Outcome(IntEnum):
@@ -48,7 +48,7 @@ class Outcome(IntEnum):
 
 @dataclass(slots=True)
 class SkillReport:
-    """The result for one skill: the files and bytes that match, and the findings."""
+    """The result for one skill: the number of matching files, the number of read bytes, and the findings."""
 
     uri: str
     dynamic: bool
@@ -71,7 +71,7 @@ class Report:
     dialect: Dialect | None = None
 
     def note(self, *found: Problem, skill: SkillReport | None = None) -> None:
-        """Add findings about one skill or about the server."""
+        """Add findings. Findings about a `skill` are also added to its report."""
         for finding in found:
             count = len(self.found.kept)
             self.found.add(finding)
@@ -90,7 +90,7 @@ class Report:
 
     @property
     def count(self) -> int:
-        """The number of all findings, including those beyond the limit."""
+        """The number of all findings, including those that were counted but not stored."""
         return len(self.found.kept) + self.found.more
 
     def all_findings(self) -> list[Problem]:
@@ -99,7 +99,7 @@ class Report:
         return [*self.found.kept, *([server_problem("findings", Rule.MORE, more)] if self.found.more else [])]
 
     def other_findings(self) -> list[Problem]:
-        """Return the findings that belong to no skill."""
+        """Return the findings that belong to no skill in the report."""
         owned = {id(finding) for skill in self.skills for finding in skill.findings}
         return [finding for finding in self.all_findings() if id(finding) not in owned]
 
@@ -118,10 +118,11 @@ async def verify_server(
 ) -> Report:
     """Read every file of every skill that a server lists, and compare it with the list.
 
-    Files are read concurrently, within limits. Findings are in list order.
+    Skills that are listed only as resources are verified, too. Files are read concurrently, within limits.
+    Findings are in list order.
 
     With `drafts`, entries in the form of earlier drafts are accepted and reported as a finding. `report` is
-    filled as findings arrive, so it can be used after a cancellation.
+    filled as findings arrive, so it can be used after a cancellation. Returns `report`, or a new report.
     """
     report = report or Report()
     if client.declared is None:  # the extension's methods must not be called (H1)
@@ -167,8 +168,8 @@ async def _verify_all(
 async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[SkillClaim]:
     """Return skills that are listed as resources, but not in the list of skills.
 
-    A server may serve more skills than it lists (S11, S13). A resource is a skill only if `skills/get`
-    returns it (H4).
+    A server may serve more skills than it lists (S13). A resource is a skill only if `skills/get` returns it
+    (H4). Invalid entries are reported.
     """
     skills = list[SkillClaim]()
 
@@ -213,7 +214,7 @@ class _ReadResult:
     """The result of reading one file."""
 
     content: bytes = b""
-    """The content, only of a `SKILL.md` that matches. Other contents are dropped to save memory."""
+    """The content of a matching `SKILL.md`; empty for all other files, to save memory."""
     good: bool = False
     """Whether the content matches the list."""
     size: int = 0
@@ -258,7 +259,7 @@ class _SkillVerifier:
         return self
 
     def add_to_report(self) -> None:
-        """Move the findings into the report."""
+        """Move the findings into the report, and add the skill's result once it is complete."""
         self._report.note(*self._findings, skill=self._own)
         self._findings = []
         if self._done:
@@ -324,7 +325,7 @@ class _SkillVerifier:
         self._findings += read.findings
 
     async def _read(self, uri: str, file: FileClaim | None = None) -> _ReadResult:
-        """Read a file, and compare it with its claim."""
+        """Read a file, and compare it with its claim if there is one. Return errors as findings."""
         size = None if file is None else file.size
         try:
             async with AsyncExitStack() as slots:

@@ -1,4 +1,4 @@
-"""The skills that are served: an immutable catalog, and the library that replaces it after a change."""
+"""The skills that are served: the immutable catalog, the library that replaces it, and their changes."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Catalog", "Change", "Edit", "Library", "Reading"]
 
-if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+if not TYPE_CHECKING:  # type checkers use the imports above
     __getattr__, __dir__ = exports(
         __name__,
         {

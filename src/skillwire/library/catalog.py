@@ -1,4 +1,4 @@
-"""The immutable catalog: all skills at one moment. It resolves URIs to skills, files and folders."""
+"""The immutable catalog of all skills at one moment, which resolves URIs to skills, files and folders."""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,19 +20,19 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """A file and its skill. If several nested skills contain the file, this is the innermost skill (S16)."""
+    """A file and its skill. If several nested skills contain the file, `entry` is the innermost one (S16)."""
 
     entry: SkillRecord
     file: SkillFile | LiveFile
 
 
 def entry_in(entries: Entries, folder: str) -> SkillRecord | None:
-    """Return the skill whose folder has this URI, or None."""
+    """Return the skill whose folder has this URI, or None if there is none."""
     return entries.get(f"{folder}/{SKILL_FILE}")
 
 
 def enclosing_skills(entries: Entries, above: Container[str], uri: str) -> list[SkillRecord]:
-    """Return the skills whose folders contain `uri`, innermost first.
+    """Return the skills whose folders contain `uri`, innermost first. A skill at `uri` itself is left out.
 
     `above` contains the URIs of all folders above skills.
     """
@@ -134,11 +134,11 @@ class Catalog:
     above: Mapping[str, tuple[str, ...]]
     """The folders above skills, by URI, each with the sorted URIs of its children that lead to a skill."""
     listing: tuple[str, ...]
-    """The URIs of all skills that the extension lists, in listing order."""
+    """The URIs of all skills with frontmatter. By default, `skills/list` omits those in `nonconforming`."""
     positions: Mapping[str, int]
     """The index of each skill in `listing`."""
     problems: tuple[Problem, ...]
-    """The problems of all sources."""
+    """All problems of sources and skills, including taken paths, shared names and nonconforming skills."""
     shared_names: Mapping[str, Problem]
     """The problem of each skill that is called by its path because it shares its name, by URI (S17).
 
@@ -147,15 +147,15 @@ class Catalog:
     nonconforming: Mapping[str, Problem] = field(default_factory=dict[str, Problem])
     """The problem of each skill that makes strict clients refuse the whole list, by URI."""
     templates: tuple[SkillTemplate, ...] = ()
-    """Templates of skills that are not listed. Listed skills take precedence."""
+    """Templates of skills that are not in `entries`. Skills in `entries` take precedence."""
     has_several_sources: bool = False
     """Whether there are several sources. If so, paths in problems begin with the source's label."""
     has_path_conflicts: bool = False
-    """Whether a skill was moved or left out because its path was taken."""
+    """Whether a skill was moved or left out because another skill had taken its path."""
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
     """The operator's policy on who may start a skill."""
     withheld: tuple[SkillRecord, ...] = field(init=False, repr=False, compare=False)
-    """The skills without a valid approval, in listing order."""
+    """The skills whose trust is `WITHHELD`, in listing order."""
     _patterns: TemplateIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -174,27 +174,39 @@ class Catalog:
         return Folders(self.entries, self.above)
 
     def skill(self, uri: str) -> SkillRecord:
-        """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
+        """Return the skill whose `SKILL.md` has this URI, also from a template.
+
+        Raises `NotServedError` if there is none, or if it has no frontmatter.
+        """
         if (entry := self.entries.get(uri) or self._find_templated(uri)) is None or not entry.listed:
             raise NotServedError(uri, "skill", self.explain_mismatch(uri))
         return entry
 
     def instance(self, uri: str) -> SkillRecord | None:
-        """Return the skill that a template describes, whose `SKILL.md` has this URI, or None."""
+        """Return the skill that a template describes at this `SKILL.md` URI.
+
+        Return None if no template matches, or if `entries` has a skill at this URI.
+        """
         return None if uri in self.entries else self._find_templated(uri)
 
     def template_of(self, uri: str) -> SkillTemplate | None:
-        """Return the template for the `SKILL.md` at this URI; None if none matches or the skill is listed."""
+        """Return the template that matches a `SKILL.md` URI; None if there is none or `entries` has it."""
         found = None if uri in self.entries else self._patterns.find(uri)
         return None if found is None else found[0]
 
     def explain_mismatch(self, reference: str) -> str:
-        """Return which template parameter is missing or wrong in a path or URI; empty if none is."""
+        """Return which template parameter is missing or wrong in a path or URI.
+
+        Return an empty string if nothing is wrong, or if the reference does not resemble any template.
+        """
         shown = (each for each in self.templates if not each.is_withheld)
         return next((found for each in shown if (found := explain_mismatch(each, reference))), "")
 
     def file(self, uri: str) -> ServedFile:
-        """Return the file with this URI. Raises `NotServedError`."""
+        """Return the file with this URI. Raises `NotServedError`.
+
+        Of a skill that a template describes, only the `SKILL.md` is found.
+        """
         if (served := self.files.get(uri)) is not None:
             return served
         if (entry := self._find_templated(uri)) is not None:
@@ -208,23 +220,23 @@ class Catalog:
         return uri in self.files or uri in self.children_by_folder or self._find_templated(uri) is not None
 
     def children(self, uri: str) -> tuple[str, ...]:
-        """Return the URIs of the direct children of a directory. Raises `NotServedError`."""
+        """Return the sorted URIs of the direct children of a directory. Raises `NotServedError`."""
         if (children := self.children_by_folder.get(uri)) is None:
             raise NotServedError(uri, "directory", "it is a file" if uri in self.files else "")
         return children
 
     def _find_templated(self, uri: str) -> SkillRecord | None:
-        """Return the skill at `uri` from a template, or None."""
+        """Return the skill at `uri` from a template; None if none matches or it is inside another skill."""
         found = self._patterns.find(uri)
         return None if found is None or self._inside_another(found[1]) else found[1]
 
     def _inside_another(self, entry: SkillRecord) -> bool:
-        """Return whether another skill's folder contains this skill but its list of files does not (S8)."""
+        """Return whether this skill is inside another skill whose list of files is complete (S8)."""
         root = root_uri(unquote(part) for part in entry.path.split("/"))
         return any(not outer.dynamic for outer in enclosing_skills(self.entries, self.above, root))
 
     def problems_of(self, entry: SkillRecord) -> tuple[Problem, ...]:
-        """Return the problems with a served skill."""
+        """Return the problems of a served skill, including a shared name and nonconformity."""
         shared = self.shared_names.get(entry.uri)
         own = (self.shown(problem, entry.origin.source) for problem in entry.problems)
         refused = self.nonconforming.get(entry.uri)
@@ -243,14 +255,14 @@ class Catalog:
 
 
 class CatalogMemo(Generic[Value]):
-    """Caches a value that is computed from the current catalog."""
+    """Caches the value that was computed from the last catalog."""
 
     def __init__(self, make: Callable[[Catalog], Value]) -> None:
         self._make = make
         self._last: tuple[Catalog, Value] | None = None
 
     def of(self, catalog: Catalog) -> Value:
-        """Return the value for `catalog`."""
+        """Return the value for `catalog`. Compute it only if `catalog` differs from the last one."""
         if self._last is None or self._last[0] is not catalog:
             self._last = (catalog, self._make(catalog))
         return self._last[1]

@@ -10,7 +10,7 @@ from skillwire.library.catalog import Catalog
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One skill before and after a change. The value is None if the skill does not exist at that time."""
+    """One skill before and after a change: `before` is None if it was added, `after` if it was removed."""
 
     before: SkillRecord | None
     after: SkillRecord | None
@@ -28,11 +28,14 @@ class Change:
     after: Catalog
     edits: tuple[Edit, ...]
     uris: frozenset[str]
-    """Every file that was added, removed or changed, and every directory above such a file."""
+    """The URIs of all files and folders that were added, removed or changed, and of all folders above them.
+
+    Changes that clients cannot see, such as that of the executable bit, do not count.
+    """
 
     @classmethod
     def between(cls, before: Catalog, after: Catalog) -> "Change":
-        """Compare two catalogs. Comparing objects that are in both catalogs costs almost nothing."""
+        """Compare two catalogs. To save time, a record that is the same object in both is skipped."""
         old, new = before.entries, after.entries
         gone = (Edit(entry, None) for uri, entry in old.items() if uri not in new)
         others = (Edit(old.get(uri), entry) for uri, entry in new.items() if old.get(uri) is not entry)
@@ -49,7 +52,7 @@ class Change:
 
     @property
     def visibility_changed_uris(self) -> frozenset[str]:
-        """The URIs of the skills for which the operator's decision changed."""
+        """The URIs of the skills for which the operator's visibility override changed."""
         before, after = self.before.visibility.overrides, self.after.visibility.overrides
         if before is after:
             return frozenset()
@@ -57,7 +60,7 @@ class Change:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changed for any client."""
+        """Whether skills, problems, templates and visibility overrides are all unchanged."""
         catalog = self.edits or self.has_problem_changes or self.has_template_changes
         return not catalog and not self.visibility_changed_uris
 
@@ -83,7 +86,7 @@ def _client_view(file: SkillFile | LiveFile | None) -> object:
 
 
 def _content(entry: SkillRecord | None) -> dict[str, SkillFile | LiveFile | None]:
-    """Return the files and folders of a skill by URI."""
+    """Return the files and folders of a skill by URI. The value of a folder is None."""
     if entry is None:
         return {}
     folders = (entry.root, *map(entry.uri_of, entry.directories))

@@ -30,8 +30,9 @@ class LabelledScan:
 def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
     """Build a catalog from all scans.
 
-    If two skills have the same path, the skill from the earlier source keeps it. The other skill is published
-    below its source's label, or left out with `movable=False`.
+    Skills conflict if they have the same path, or if one contains the other and does not list its files. The
+    earlier skill keeps its path. The other skill is published below its source's label. It is left out with a
+    problem if it comes from the first source, if it conflicts there as well, or with `movable=False`.
     """
     namespace = Namespace()
     taken: list[Problem] = []
@@ -62,17 +63,17 @@ def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
 
 
 def listed(entries: Iterable[SkillRecord]) -> tuple[str, ...]:
-    """Return the URIs of the skills that the extension lists."""
+    """Return the URIs of the skills that have frontmatter."""
     return tuple(entry.uri for entry in entries if entry.listed)
 
 
 def merge_templates(scans: Sequence[LabelledScan]) -> tuple[SkillTemplate, ...]:
-    """Return the templates of all sources. If two match a URI, the first one wins."""
+    """Return the templates of all sources in order. If two match a URI, the catalog uses the first one."""
     return tuple(template for labelled in scans for template in labelled.scan.templates)
 
 
 def collect_problems(scans: Sequence[LabelledScan]) -> Iterator[Problem]:
-    """Yield the problems of the sources. If there are several sources, add the label to each path."""
+    """Yield the problems of sources and skills. If there are several sources, add the label to each path."""
     for labelled in scans:
         own = (problem for entry in labelled.scan.entries for problem in entry.problems)
         for problem in chain(labelled.scan.problems, own):
@@ -88,7 +89,7 @@ def _shown_path(label: str, path: str, scans: Sequence[LabelledScan]) -> str:
 
 
 class Namespace:
-    """The URIs that have been assigned so far."""
+    """The skills whose URIs have been assigned so far, and the folders above them."""
 
     def __init__(self) -> None:
         self.entries: dict[str, SkillRecord] = {}
@@ -111,7 +112,7 @@ class Namespace:
         return None
 
     def above(self) -> dict[str, tuple[str, ...]]:
-        """Return the sorted children of each folder above skills."""
+        """Return the sorted children of each folder above skills, by URI."""
         return {uri: tuple(sorted(children)) for uri, children in self._above.items()}
 
     def _in_the_way(self, entry: SkillRecord) -> SkillRecord | None:
@@ -134,10 +135,10 @@ class Namespace:
             yield from self._inside(child)
 
     def _contradict(self, outer: SkillRecord, inner: SkillRecord) -> bool:
-        """Return whether an outer skill does not allow a skill inside its folder.
+        """Return whether `inner` has a file that contradicts the file list of `outer`.
 
-        The file list of a skill is complete (S8). It must contain all files in the skill's folder, with the
-        same bytes. A dynamic skill has no file list (S9), so nothing can be missing from it.
+        The file list is complete (S8), so it must contain all files of `inner`, with the same bytes. A
+        dynamic skill lists no digests (S9), so it contradicts only files that it has itself.
         """
         known = self._files.setdefault(outer.uri, {})
         if not known:
@@ -215,7 +216,7 @@ def _name_shared(
     owner: SkillRecord | None,
     scans: Sequence[LabelledScan],
 ) -> Problem:
-    """Return the problem of `entry`. `called` has all skills with its name that need a longer name."""
+    """Return the problem of `entry`. `called` has all skills with its name, except `owner`."""
     name = quoted(called[0].name)
     full = [quoted(full_name(entry)) for entry in called[:_SHOWN_NAMES]]
     if len(called) > _SHOWN_NAMES:
@@ -240,9 +241,9 @@ def update_catalog(
 ) -> Catalog | None:
     """Update a catalog to `scans`. Return None if the catalog must be built from scratch.
 
-    The scan `before` was replaced by `after`, which is already in `scans`. An update is possible only if
-    there are no path conflicts before or after it, because then an added, removed or changed skill does not
-    affect any other skill.
+    The scan `before` was replaced by `after`, which is already in `scans`. An update is possible only if no
+    paths conflict before or after it, and if no added, removed or changed skill contains, or is inside, an
+    unchanged skill. Otherwise, the change may affect other skills.
     """
     if catalog.has_path_conflicts:
         return None
@@ -272,12 +273,12 @@ def update_catalog(
 
 
 def _listed_as(entry: SkillRecord) -> tuple[str, bool, object]:
-    """Return the properties that determine whether and where a skill is listed."""
+    """Return the properties that determine whether a skill is listed, and at which URI."""
     return entry.uri, entry.listed, entry.nonconformities
 
 
 class _Space:
-    """The URIs of a catalog, while skills are removed and added."""
+    """The URIs of a catalog while skills are removed and added. The catalog itself stays unchanged."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._entries = catalog.entries
@@ -286,7 +287,7 @@ class _Space:
         self.above = dict(catalog.above)
 
     def release(self, gone: Sequence[SkillRecord]) -> bool:
-        """Remove skills. Return False if one of them contains, or is inside, a skill that stays."""
+        """Remove skills. Return False if one is unknown, or contains or is inside a skill that stays."""
         self._gone = {entry.uri for entry in gone}
         if any(self._entries.get(entry.uri) is not entry or self._in_another(entry) for entry in gone):
             return False
@@ -297,7 +298,7 @@ class _Space:
         return True
 
     def claim(self, new: Sequence[SkillRecord]) -> bool:
-        """Add skills. Return False if one of them would contain, or be inside, an existing skill."""
+        """Add skills. Return False if two conflict, or if one is at, above or below a skill that stays."""
         among_themselves = Namespace()
         if any(among_themselves.claim(entry) is not None for entry in new):
             return False
@@ -312,7 +313,7 @@ class _Space:
         return entry.uri in self._entries and entry.uri not in self._gone
 
     def _in_another(self, entry: SkillRecord) -> bool:
-        """Return whether a skill that contains this skill stays."""
+        """Return whether this skill is inside a skill that stays."""
         return any(
             outer.uri not in self._gone for outer in enclosing_skills(self._entries, self._known, entry.root)
         )

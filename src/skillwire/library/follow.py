@@ -63,7 +63,7 @@ async def follow_changes(
 
 
 class Subscriptions:
-    """Counts the subscriptions to each URI. The cost of an update depends only on the number of its URIs."""
+    """Counts the subscriptions to each URI, and updates the watch filter of each source accordingly."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self._counts: dict[str, int] = {}
@@ -72,7 +72,7 @@ class Subscriptions:
         self._watch_filters: dict[str, WatchFilter] = {}
         """The watch filter of each source, by label."""
         self._followed: dict[str, Counter[str]] = {}
-        """The number of URIs for which each location in a source is followed, by label."""
+        """By source label and location: the number of URIs for which this location is followed."""
         self.keep_sources(labels)
 
     @property
@@ -84,7 +84,7 @@ class Subscriptions:
         return self._watch_filters[label]
 
     def keep_sources(self, labels: Iterable[str]) -> None:
-        """Keep the filters of these sources, and drop all others."""
+        """Keep or create the filters of these sources, and drop all others."""
         labels = tuple(labels)
         self._watch_filters = {label: self._watch_filters.get(label) or WatchFilter() for label in labels}
         self._followed = {label: self._followed.get(label) or Counter[str]() for label in labels}
@@ -96,7 +96,7 @@ class Subscriptions:
     def add(self, uris: Iterable[str], frozen: Catalog | None) -> None:
         """Add one subscription to each URI.
 
-        With a frozen catalog, follow the skills that contain these URIs.
+        With a frozen catalog, also follow the skills that contain these URIs or are below them.
         """
         new: list[str] = []
         for uri in uris:
@@ -124,7 +124,7 @@ class Subscriptions:
     def settle(self, frozen: Catalog | None) -> None:
         """For all subscribed URIs, follow the skills in a new frozen catalog.
 
-        If `frozen` is None, follow no skill in particular.
+        If `frozen` is None, empty all watch filters.
         """
         self._origins.clear()
         for followed in self._followed.values():
@@ -134,7 +134,7 @@ class Subscriptions:
             self._follow(self._counts, frozen)
 
     def _follow(self, uris: Iterable[str], catalog: Catalog) -> None:
-        """Add the skills that contain these URIs to the watch filters."""
+        """Add the skills that contain these URIs or are below them to the watch filters."""
         updated: set[str] = set()
         for uri in uris:
             entries = affected_skills(catalog.entries, catalog.above, uri)

@@ -43,9 +43,9 @@ _PAUSE = 5.0
 """Seconds before a source is followed again after a failure."""
 
 _MAX_ATTEMPTS = 3
-"""Maximum attempts to read a file that keeps changing.
+"""Maximum number of attempts to read a file that keeps changing.
 
-A concurrent scan may be older than the last change.
+If another task has rescanned the skill, the file is read again, because that scan may be outdated as well.
 """
 
 Listener: TypeAlias = Callable[[Change], None]
@@ -54,14 +54,14 @@ Listener: TypeAlias = Callable[[Change], None]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The bytes of a file, and its record in the catalog."""
+    """The bytes of a file, with the file's record and its skill."""
 
     served: ServedFile
     content: bytes
 
 
 class _CatalogValidator(Validator):
-    """A validator that is current as long as the catalog is the same and the file, if any, is unchanged."""
+    """A validator that is current while the library's revision and the file, if any, are unchanged."""
 
     __slots__ = ("_library", "_of_file", "_revision")
 
@@ -91,7 +91,7 @@ class Library:
 
         With `frozen`, the set of skills does not change after `load`; only the contents of the skills follow
         the sources. With `movable=False`, a skill whose path is taken is left out instead of published at
-        another path.
+        another path. Raises `ConflictError` if two sources have the same label.
         """
         self.frozen = frozen
         self._movable = movable
@@ -130,7 +130,7 @@ class Library:
 
     @property
     def pending_sources(self) -> tuple[Source, ...]:
-        """The sources that do not exist yet, or no longer exist."""
+        """The sources that did not exist at their last scan."""
         waiting = {
             label
             for label, scan in self._scans.items()
@@ -139,7 +139,7 @@ class Library:
         return tuple(source for source in self.sources if source.label in waiting)
 
     async def load(self, progress: Progress = ignore_progress) -> Catalog:
-        """Scan every source.
+        """Scan every source, and return the new catalog.
 
         If a source fails, the catalog contains a problem, and the skills from all other sources are served.
         """
@@ -160,7 +160,7 @@ class Library:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether every source was scanned."""
+        """Whether every source was scanned at least once, successfully or not."""
         return len(self._scans) >= len(self._sources)
 
     async def serve(self, sources: Sequence[Source]) -> None:
@@ -191,7 +191,7 @@ class Library:
                 self._follower.begin(source)
 
     async def freeze(self, *, frozen: bool) -> None:
-        """Freeze the set of skills as it is now, or follow the sources again."""
+        """Freeze the set of skills as it is now. With `frozen=False`, rescan and follow all sources again."""
         async with self._refresh_lock:  # so that no update is in progress
             if self.frozen is frozen:
                 return
@@ -213,7 +213,7 @@ class Library:
             self._publish(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
 
     def _settle(self) -> None:
-        """Keep the skills in the current catalog for as long as the library is frozen."""
+        """Store the current catalog as `loaded`. If the library is frozen, follow its subscribed skills."""
         self.loaded = self._catalog
         self._subscriptions.settle(self._catalog if self.frozen else None)
 
@@ -299,7 +299,10 @@ class Library:
             await self._swap(source, after)
 
     async def _rescan(self, source: Source, where: Locations) -> Scan:
-        """Rescan part of a source. Raises `SourceError`, after recording the locations to scan again."""
+        """Rescan the locations `where` of a source, and locations that earlier scans missed.
+
+        Raises `SourceError`. Unless the source is missing, records the locations to scan again first.
+        """
         where = self._failures.add_missed(source.label, where)
         try:
             scan = await source.rescan(where)
@@ -320,7 +323,7 @@ class Library:
         return scan
 
     async def _swap(self, source: Source, after: Scan) -> None:
-        """Publish a catalog that contains `after` as the scan of `source`."""
+        """Publish a catalog with `after` as the scan of `source`. If frozen, keep the same set of skills."""
         before = self._scans.get(source.label, Scan())
         if self.frozen:
             after = keep_same_skills(before, after)
@@ -341,7 +344,7 @@ class Library:
         return Change.between(self._catalog, catalog)
 
     async def skill(self, uri: str) -> SkillRecord:
-        """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
+        """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`, or the source's error."""
         await self._refresh_if_stale(uri)
         return await self.confirmed(self._catalog.skill(uri))
 
@@ -357,7 +360,7 @@ class Library:
         return await source.instance(entry, fresh=fresh) or entry
 
     async def read(self, uri: str) -> Reading:
-        """Read a file. Its bytes have the digest that the current catalog lists (S19).
+        """Read a file. Its bytes have the listed digest (S19), except for live files, which have none.
 
         If the bytes have changed since the scan, the skill is scanned again, and the result comes from the
         new catalog. Raises `NotServedError`, `UnsettledError` if the file keeps changing, or an error from
@@ -386,7 +389,7 @@ class Library:
         raise UnsettledError(uri)
 
     def _foreign_instance(self, uri: str) -> SkillRecord | None:
-        """Return the skill whose folder contains this URI, from a template of another operator's server."""
+        """Return the skill that contains this URI if it is from a template of a foreign server, else None."""
         catalog = self._catalog
         if not any(each.foreign for each in catalog.templates) or uri in catalog.files:
             return None
@@ -394,7 +397,7 @@ class Library:
         return next((each for each in found if each is not None and each.origin.foreign), None)
 
     async def _read_instance(self, uri: str, described: SkillRecord) -> Reading:
-        """Read a file of a skill that a template describes. If it has changed, fetch the record again."""
+        """Read a file of a skill that a template describes. If that fails, retry once with a fresh record."""
         for fresh in (False, True):
             entry = await self.confirmed(described, fresh=fresh)
             if (file := entry.file_at(uri)) is None:
@@ -417,7 +420,7 @@ class Library:
         return isinstance(uri, str) and uri in self._catalog.positions and self._stale_skill(uri) is None
 
     def validator_of(self, uri: str) -> Validator | None:
-        """Return a validator for the content of a file, or None if its source has none."""
+        """Return a validator for a file; None if the file is stale or not served, or its source has none."""
         served = self._catalog.files.get(uri)
         if served is None or self._stale_skill(uri) is not None:
             return None
@@ -429,7 +432,7 @@ class Library:
         return Reading(served, served.file.verify(content, uri))
 
     async def _refresh(self, stale: SkillRecord) -> bool:
-        """Rescan a skill whose files changed. Return False if another task rescanned it in the meantime."""
+        """Rescan a skill whose files changed. Return False if its record was replaced in the meantime."""
         async with self._refresh_lock:
             if self._catalog.entries.get(stale.uri) != stale:
                 return False
@@ -439,7 +442,7 @@ class Library:
             return True
 
     async def _refresh_if_stale(self, uri: str) -> None:
-        """Rescan a skill that a refresh lost or whose source failed. It may be readable again."""
+        """Rescan the skill with the file `uri` if a refresh lost it or its source failed. It may be back."""
         if self._stale_skill(uri) is None:
             return
         async with self._refresh_lock:

@@ -16,7 +16,7 @@ from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source
 
 
 class LibrarySource(Source):
-    """A source with the skills of a library. The library must be followed elsewhere."""
+    """A source with the skills of a library. Another task must run `Library.follow`."""
 
     def __init__(self, library: Library, label: str, hidden: Collection[str] = ()) -> None:
         """Wrap a library. `hidden` contains the URIs of skills to leave out."""
@@ -28,7 +28,7 @@ class LibrarySource(Source):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the library has changed since this source was last scanned."""
+        """Whether the library's catalog differs from the catalog that this source scanned last."""
         return self._scanned is not self._library.catalog
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:

@@ -1,8 +1,7 @@
 """The names by which people and models call skills, and the skill or file that such a name means (S17).
 
-A skill is called by its name. If several skills share a name, the name belongs to the skill in the first of
-the operator's own sources, so that adding a source renames no skill. The other skills are called by their
-paths.
+A skill is called by its name. If several skills share a name, `bare_name_owner` decides which of them is
+called by it. The other skills are called by their paths.
 """
 
 from collections import defaultdict
@@ -36,7 +35,7 @@ class AmbiguousNameError(RequestError):
 
 
 class UnknownNameError(RequestError):
-    """No skill has this name."""
+    """No skill has this name, or the name means a file or folder instead of a skill."""
 
     def __init__(self, name: str, hint: str = "") -> None:
         self.suggestion = hint
@@ -44,7 +43,7 @@ class UnknownNameError(RequestError):
 
 
 class TemplateNameError(UnknownNameError):
-    """The name belongs to a template, and each of the template's parameters needs a value."""
+    """The name belongs to a template, and the template's parameters need values."""
 
     def __init__(self, name: str, template: SkillTemplate) -> None:
         self.template = template
@@ -64,8 +63,8 @@ def bare_name_owner(sharing: Sequence[SkillRecord]) -> SkillRecord | None:
     """Return the skill that is called by its bare name, or None if none of the skills is.
 
     `sharing` contains all skills with this name, in the order of their sources. If there are several, the
-    name belongs to the skill from the first of the operator's own sources or, if this source has several
-    such skills, to the skill at its root. A server's skill never takes a name from another skill (H10).
+    name belongs to the skill from the first of the operator's own sources that has one or, if this source has
+    several, to the skill at its root. A server's skill never takes a name from another skill (H10).
     """
     if len(sharing) == 1:
         return sharing[0]
@@ -77,7 +76,10 @@ def bare_name_owner(sharing: Sequence[SkillRecord]) -> SkillRecord | None:
 
 
 def full_name(entry: SkillRecord) -> str:
-    """Return the name of a skill that is not called by its bare name: its path, or its label and path."""
+    """Return the name of a skill that is not called by its bare name.
+
+    The name is the skill path or, if the path has only one segment, `label/path` with the source's label.
+    """
     path = unquote(entry.path)
     return path if "/" in entry.path else f"{entry.origin.source}/{path}"
 
@@ -85,7 +87,7 @@ def full_name(entry: SkillRecord) -> str:
 def template_names(
     templates: Iterable[SkillTemplate], taken: Container[str] = ()
 ) -> dict[str, SkillTemplate]:
-    """Return templates by name: the path, or the source's label and the path if the path is `taken`."""
+    """Return templates by name: the path, or `label:path` if `taken` or an earlier template has the path."""
     named = dict[str, SkillTemplate]()
     for each in templates:
         is_free = each.path not in named and each.path not in taken
@@ -99,7 +101,7 @@ class Names:
     def __init__(
         self, catalog: Catalog, entries: Mapping[str, SkillRecord] | None = None, *, by_path: bool = False
     ) -> None:
-        """Index `entries`, or all skills of the catalog. With `by_path`, handles are always paths."""
+        """Index `entries`, or all skills of the catalog. With `by_path`, no handle is a bare name."""
         self._catalog = catalog
         self._entries = catalog.entries if entries is None else entries
         self._by_path = by_path
@@ -137,8 +139,9 @@ class Names:
         """Return the skill or file that `name` refers to.
 
         `name` is a handle, a URI, `label:name`, a path of a skill or file, or the end of such a path. With
-        `base`, paths below that skill are tried first. Raises `AmbiguousNameError`, or `UnknownNameError`
-        with the most similar names. If `offered` is given, only those names are suggested.
+        `base`, paths below that skill are tried first. Raises `AmbiguousNameError`; `TemplateNameError` if
+        only a template has the name; or else `UnknownNameError`, which explains the wrong template parameter
+        or suggests similar names. If `offered` is given, only those names are suggested.
         """
         found = self._find_by_uri(name) if "://" in name else self._find_by_text(name, base)
         if len(found) > 1:
@@ -151,7 +154,10 @@ class Names:
         return found[0]
 
     def template(self, name: str) -> SkillTemplate | None:
-        """Return the template that `name` refers to: its path, `label:path`, or its URI with parameters."""
+        """Return the template that `name` refers to, or None. Withheld templates are ignored.
+
+        `name` is the template's path, `label/path`, `label:path` or URI, with or without `/SKILL.md`.
+        """
         text = name[:MAX_REFERENCE].removesuffix(f"/{SKILL_FILE}")
         label, colon, rest = text.partition(":")
         for each in self._catalog.templates:
@@ -161,14 +167,14 @@ class Names:
         return None
 
     def explain(self, name: str) -> str:
-        """Return what is wrong with a name that almost fits a template; empty if it fits no template."""
+        """Return which parameter of a template is wrong in `name`; empty if `name` resembles no template."""
         text, labels = name[:MAX_REFERENCE], {each.label for each in self._catalog.templates}
         below = (rest for label, _, rest in (text.partition(":"), text.partition("/")) if label in labels)
         explained = (self._catalog.explain_mismatch(each) for each in (text, *below))
         return next((each for each in explained if each), "")
 
     def _owner(self, name: str) -> SkillRecord | None:
-        """Return the skill to which a bare name belongs; None if no skill has it, or if it is ambiguous."""
+        """Return the skill that is called by a bare name; None if no skill has it or it is ambiguous."""
         if name not in self._owners:
             sharing = self._by_name.get(name, [])
             is_ambiguous = self._by_path and len(sharing) > 1
@@ -215,7 +221,7 @@ class Names:
         return [] if instance is None else [Reference(instance, match.file)]
 
     def _shown(self, found: Reference) -> str:
-        """Return a name for one of several matches."""
+        """Return the name of one of several matches for an error: a handle, or the whole path of a file."""
         return f"{unquote(found.entry.path)}/{found.path}" if found.path else self.handle(found.entry)
 
 

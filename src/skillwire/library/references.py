@@ -1,8 +1,8 @@
-"""Find skills and files by what people and models write: paths, ends of paths, files inside skills.
+"""Find skills and files by a reference: a name, a path, or the end of a path.
 
-The text of a skill says `/workspace/review/files/skill.md`, a person types `review`, a model repeats
-`docs/acme/guide/references/api.md`. All of them are references. This module compares a reference with the
-paths of skills; `Names` and the host's registry add URIs, labels and their rules for shared names.
+Examples are `/workspace/review/files/skill.md` in the text of a skill, `review` typed by a person, and
+`docs/acme/guide/references/api.md` repeated by a model. This module compares a reference with the names and
+paths of skills. `Names` and the host's registry add URIs, labels and rules for shared names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,7 +46,7 @@ class SkillPaths(Protocol[Skill]):
         ...
 
     def has_instance(self, path: str) -> bool:
-        """Return whether a pattern has a skill at this path."""
+        """Return whether a pattern describes a skill at this path."""
         ...
 
 
@@ -68,7 +68,7 @@ class SplitReference:
 
     segments: tuple[str, ...]
     is_document: bool
-    """Whether the reference ended in `SKILL.md`, in upper or lower case. If so, the segments omit it."""
+    """Whether the reference ends in `SKILL.md`, in any case. If so, `segments` omits it."""
 
     @property
     def path(self) -> str:
@@ -76,7 +76,7 @@ class SplitReference:
 
     @classmethod
     def parse(cls, text: str) -> "SplitReference | None":
-        """Split a reference, or return None if it cannot name anything. `..` is never followed."""
+        """Split a reference. Return None if it is empty, too long, unprintable or has the segment `..`."""
         if len(text) > MAX_REFERENCE or not text.isprintable():
             return None
         segments = [segment for segment in text.replace("\\", "/").split("/") if segment not in {"", "."}]
@@ -89,7 +89,7 @@ class SplitReference:
 
 
 def spellings(text: str) -> list[SplitReference]:
-    """Return a reference as it is written, and percent-decoded if that differs."""
+    """Return the reference as written and, if that differs, percent-decoded. Leave out invalid forms."""
     texts = dict.fromkeys((text, unquote(text)))
     return [split for each in texts if (split := SplitReference.parse(each)) is not None]
 
@@ -97,9 +97,9 @@ def spellings(text: str) -> list[SplitReference]:
 def find_matches(skills: SkillPaths[Skill], text: str) -> list[Match[Skill]]:
     """Return what a reference may mean; several matches if it is ambiguous, none if nothing fits.
 
-    The reference is compared in this order, and the first match decides: with the names of skills, with the
-    whole paths of skills and of instances of patterns, with the paths of files inside skills, and with the
-    ends of all these paths.
+    The reference is compared in this order, and the first match decides: with the handles and names of
+    skills, with the whole paths of skills and of instances of patterns, with the paths of files inside
+    skills, and with the ends of all these paths.
     """
     for split in spellings(text):
         if found := _find(skills, split):
@@ -108,7 +108,7 @@ def find_matches(skills: SkillPaths[Skill], text: str) -> list[Match[Skill]]:
 
 
 def find_below(skills: SkillPaths[Skill], text: str, base: Skill) -> list[Match[Skill]]:
-    """Return what a reference means in the text of the skill `base`: its files, and skills below it."""
+    """Return what a reference in the text of `base` means: its files, or skills below it and their files."""
     for split in spellings(text):
         if found := _find_below(skills, split, base):
             return found
@@ -195,7 +195,8 @@ def _ending(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> Iterable[Sk
 def _instances_by_end(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> Iterator[Match[Skill]]:
     """Yield the instances of patterns whose path ends with `segments`.
 
-    In the pattern, at least one of these segments and all segments before them must not be parameters.
+    The pattern must have further segments before them. In the pattern, all of those further segments and at
+    least one of `segments` must be literal.
     """
     seen: set[str] = set()
     for pattern in skills.patterns:

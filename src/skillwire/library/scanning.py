@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class FailedSources:
-    """Records the locations in each source that could not be scanned. A source reports a change only once."""
+    """Records the locations in each source that could not be scanned, so that they are scanned again."""
 
     def __init__(self) -> None:
         self._missed: dict[str, Locations] = {}
@@ -56,7 +56,10 @@ class FailedSources:
         self._retried.discard(label)
 
     def add_missed(self, label: str, where: Locations) -> Locations:
-        """Return these locations and the locations that earlier scans missed."""
+        """Return these locations and, if the source must be retried, those that earlier scans missed.
+
+        Return `EVERYWHERE` if there are too many.
+        """
         if label not in self._retried:
             return where
         missed = self._missed[label]
@@ -64,7 +67,10 @@ class FailedSources:
         return EVERYWHERE if EVERYWHERE in (where, missed) or len(together) > _MAX_LOCATIONS else together
 
     async def retry(self, label: str, rescan: Callable[[Locations], Awaitable[None]]) -> None:
-        """After each failed scan of a source, scan again at growing intervals, until one succeeds."""
+        """Run forever: after each failure noted with `retry`, rescan until a scan succeeds.
+
+        The intervals between the scans grow.
+        """
         while True:
             failed = self._failed[label] = anyio.Event()
             if label not in self._retried:
@@ -82,7 +88,7 @@ class FailedSources:
 
 
 async def prepare_all(sources: Iterable[Source]) -> None:
-    """Let all sources fetch what their first scan needs, concurrently."""
+    """Let all sources fetch what their first scan needs, concurrently. Ignores `SourceError`."""
     async with anyio.create_task_group() as tasks:
         for source in sources:
             tasks.start_soon(_prepare, source)
@@ -94,9 +100,10 @@ async def _prepare(source: Source) -> None:
 
 
 async def first_scan(source: Source, progress: Progress = ignore_progress) -> tuple[Scan, bool]:
-    """Scan a whole source. Return the scan, and whether it failed and must be retried.
+    """Scan a whole source. Return the scan, and whether the caller must retry it.
 
-    After a failure, the scan contains only the problem.
+    After a failure, the scan contains only the problem. A source that reports when it is back need not be
+    retried.
     """
     try:
         return await source.scan(progress), False
@@ -107,16 +114,19 @@ async def first_scan(source: Source, progress: Progress = ignore_progress) -> tu
 
 
 def keep_same_skills(before: Scan, after: Scan) -> Scan:
-    """Return `after` with exactly the skills of `before`.
+    """Return `after` with the same set of skills as `before`.
 
-    A skill that no longer exists stays as it was.
+    A skill that is not in `after` stays as it was.
     """
     now = {entry.uri: entry for entry in after.entries}
     return replace(after, entries=tuple(now.get(entry.uri, entry) for entry in before.entries))
 
 
 def add_source_problem(source: Source, error: SourceError, known: Scan, *, gone: bool = True) -> Scan:
-    """Return the known scan of a source that cannot be scanned now, with the problem added."""
+    """Return the known scan of a source that cannot be scanned now, with the current problem.
+
+    With `gone=False`, a missing source is reported as failed instead of waiting.
+    """
     if gone and isinstance(error, SourceMissingError):
         problem = Problem(
             ".",

@@ -1,4 +1,4 @@
-"""The actions of the pages, which read and change the server. HTTP routes and MCP tools share them."""
+"""The actions with which pages read and change the server. HTTP routes and MCP tools share them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -129,12 +129,12 @@ SKILLS_SCHEMA = _object(
     },
     optional=True,
 )
-"""Schema of one page of the list or one skill."""
+"""Schema of the result of `skill-display`: a part of the list of skills, or one skill."""
 DONE_SCHEMA = _object({"done": {"const": True}})
 
 
 def tool_text(name: str, value: Mapping[str, Json]) -> str:
-    """Return the result of the tool `name` as text."""
+    """Return `value`, the result of the tool `name`, as text for models."""
     known: Any = value
     if name == "skill-config":
         return _config(known)
@@ -205,8 +205,8 @@ def app_tools(overview: Overview) -> list[Tool]:
     """Return the tools of the pages. Tools that change the server exist only if it is editable.
 
     Only clients that may change the server can list and call the tools that change it: the client over
-    stdio, and HTTP clients that sent a token. The visibility `app` is only a hint to hosts. It does not stop
-    a model.
+    stdio, and HTTP clients that sent a token. The visibility `app` of these tools is only a hint to hosts. It
+    does not stop a model from calling them.
     """
     shown = [_page_tool(action) for action in reading_actions(overview) if action.name in _PAGE_BY_TOOL]
     if not overview.control.editable:
@@ -239,7 +239,7 @@ class AppPages(UnlistedResources):
 
 
 def _page_tool(action: Action) -> Tool:
-    """Return a tool for models. A host shows its result as a page."""
+    """Return the tool for an action that has a page. Models call it. Hosts show its result as the page."""
     page = _PAGE_BY_TOOL[action.name]
     # The second key is an older spelling that some hosts still read.
     meta: dict[str, Json] = {"ui": {"resourceUri": page}, "ui/resourceUri": page}
@@ -255,7 +255,7 @@ def _page_tool(action: Action) -> Tool:
 
 
 def _internal_tool(action: Action) -> Tool:
-    """Return a tool that only a page should call."""
+    """Return the tool for an action that changes the server. Only a page should call it."""
     return Tool(
         action.name,
         action.description,
@@ -269,7 +269,7 @@ def _internal_tool(action: Action) -> Tool:
 
 
 def _make_handler(action: Action) -> Run:
-    """Return a tool's function that runs `action`. It reports errors as results."""
+    """Return a tool's function that runs `action`. It returns each `SkillwireError` as an error result."""
 
     async def run(call: Call) -> dict[str, Json]:
         try:

@@ -1,4 +1,4 @@
-"""Declaration of the `pages` area."""
+"""Declaration of the `pages` area, which adds the pages to `serve`."""
 
 from skillwire.area import Area
 

@@ -8,14 +8,17 @@ from functools import cache
 
 @cache
 def built_page(name: str) -> str:
-    """Return the HTML document of a page."""
+    """Return the built HTML document with this file name."""
     from importlib.resources import files  # noqa: PLC0415 - most servers never serve a page
 
     return files("skillwire.pages").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def content_policy(html: str) -> str:
-    """Return a policy that allows only the page's inline scripts and styles, and its own origin."""
+    """Return a content security policy for a page.
+
+    It allows only the page's inline scripts and styles, `data:` images, and connections to its own origin.
+    """
     scripts, styles = (_hashes(html, tag) for tag in ("script", "style"))
     return "; ".join(
         (

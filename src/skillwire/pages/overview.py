@@ -38,11 +38,11 @@ UNLOCK_OVER_MCP = (
     "over HTTP, changes need a token: start the server with `--token-env VARIABLE`, "
     "or use its page in a browser"
 )
-"""Tells how to let an MCP client change the server."""
+"""Tells how to let an MCP client over HTTP change the server."""
 
 
 class ShowPlaces(StrEnum):
-    """Who may see local paths of skills."""
+    """Who may see local paths: those of skills, of sources, and of the configuration file."""
 
     TO_ALL = "to all"
     TO_EDITORS = "to those who may change the server"
@@ -88,9 +88,9 @@ class Overview:
         return lambda: self._listeners.remove(listener)
 
     def config(self, problems: int, *, can_change: bool = True) -> dict[str, Json]:
-        """Return sources, settings and at most `problems` problems.
+        """Return sources, settings, numbers of skills and problems, and at most `problems` problems.
 
-        `can_change` tells whether the caller may change the server.
+        A withheld skill counts as a warning. `can_change` tells whether the caller may change the server.
         """
         catalog, settings = self.library.catalog, self.control.settings()
         editable, places = self.control.editable, self._places_for(can_change=can_change)
@@ -115,7 +115,10 @@ class Overview:
         }
 
     def skills(self, query: str, offset: int, limit: int) -> dict[str, Json]:
-        """Return the skills that contain every word of `query`, from `offset` on. Raises `BadParamsError`."""
+        """Return at most `limit` skills that contain every word of `query`, from `offset` on.
+
+        Searches paths, names, descriptions and source labels. Raises `BadParamsError` for too many words.
+        """
         catalog = self.library.catalog
         entries = list(catalog.entries.values())
         if words := list(dict.fromkeys(query.casefold().split())):
@@ -132,7 +135,10 @@ class Overview:
         }
 
     def skill(self, name: str, *, can_change: bool = True) -> dict[str, Json]:
-        """Return the details of one skill, without the content of its files. Raises `RequestError`."""
+        """Return the details of one skill, without the content of its files.
+
+        Raises `RequestError` if `name` does not refer to exactly one skill.
+        """
         catalog = self.library.catalog
         entry = self._names.of(catalog).find(name)
         origins = {each.label: each.origin for each in self.control.sources()}
@@ -151,7 +157,10 @@ class Overview:
         }
 
     async def text(self, uri: str, limit: int) -> dict[str, Json]:
-        """Return a file. The text is included if it has at most `limit` bytes. Raises `SkillwireError`."""
+        """Return a file's type, size and text. Raises `SkillwireError`.
+
+        If the file is not text, or has more than `limit` bytes, `text` is None, and `why` is the reason.
+        """
         reading = await self.library.read(uri)
         size, readable = len(reading.content), is_text(reading.content)
         shown = readable and size <= limit
@@ -218,7 +227,7 @@ class Overview:
 
 
 def _static_summary(entry: SkillRecord) -> dict[str, Json]:
-    """Return the part of a summary that depends only on the skill's record."""
+    """Return the fields of a summary that depend only on the skill's record."""
     sizes = [file.size for file in entry.files if isinstance(file, SkillFile)]
     return {
         "uri": entry.uri,

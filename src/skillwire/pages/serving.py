@@ -1,4 +1,4 @@
-"""The part of `serve` that adds the pages: tools and resources for MCP Apps, and routes for browsers."""
+"""Add the pages to a server that `serve` starts: tools and resources for MCP Apps, routes for browsers."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PagesServeFlags(ServeFlags):
-    """The options of `serve` for the pages. There are none."""
+    """Adds the pages to every server that `serve` starts. There are no options."""
 
     def part(self, request: ServeRequest) -> ServePart:
         return PagesPart(editable=request.editable)
@@ -55,7 +55,7 @@ class PagesPart(ServePart):
 
 
 def mcp_overview(server: ServerContext) -> Overview:
-    """Return the overview for MCP clients. Only clients that may change the server see local paths."""
+    """Return the overview for MCP clients. Only clients that can change the server see local paths."""
     return Overview(
         server.library,
         server.admin,

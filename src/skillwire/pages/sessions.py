@@ -1,4 +1,4 @@
-"""Sessions of the pages.
+"""Sessions of the pages in a browser.
 
 A token or one-time key opens a session, and the page sends the session id in a header. There is no cookie,
 because a browser sends cookies to every port of a host, and so to other local servers. The page keeps the
@@ -44,7 +44,10 @@ class PageSession:
 
 
 class PageSessions:
-    """Checks the token and one-time keys, and manages sessions. Stores only hashes of session ids."""
+    """Checks the token, one-time keys and the CSRF token, and manages sessions.
+
+    Stores only hashes of session ids.
+    """
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class PageSessions:
 
     @property
     def key(self) -> str | None:
-        """The one-time key that opens the next session."""
+        """The one-time key that opens the next session, or None if one-time keys are not used."""
         return self._key
 
     def log_in_with_token(self, token: str) -> str | None:
@@ -85,7 +88,10 @@ class PageSessions:
         return self._begin() if self._is_token(token) else None
 
     def log_in_with_key(self, key: str) -> str | None:
-        """Return the id of a new session, or None if the key is wrong. Each key works once."""
+        """Return the id of a new session, or None if the key is wrong.
+
+        Each key works once. A new key replaces it, and `new_key` is called with the new key.
+        """
         if self._key is None or self._new_key is None or not is_same(key, self._key):
             return None
         self._key = secrets.token_urlsafe(_SECRET_BYTES)
@@ -110,7 +116,7 @@ class PageSessions:
         return self.find(Headers(scope=scope)) is not None
 
     def has_token(self, headers: Headers) -> bool:
-        """Return whether a request sends the token itself."""
+        """Return whether a request sends the token itself, as a bearer token."""
         token = bearer_token(headers)
         return token is not None and self._is_token(token)
 

@@ -39,7 +39,7 @@ UNLOCK_PAGE = (
 
 
 class PageEvents:
-    """Event streams that send the revision of an overview, at once and after every change."""
+    """Event streams that send the revision of an overview at once, after changes and at regular intervals."""
 
     def __init__(self, overview: Overview, is_over: Callable[[PageSession], bool]) -> None:
         self._overview = overview
@@ -47,7 +47,10 @@ class PageEvents:
         self._open = 0
 
     def stream(self, session: PageSession | None) -> Response:
-        """Return a stream that ends with `session`, or an error response if there are too many streams."""
+        """Return a stream that ends with `session`, or an error response if there are too many streams.
+
+        If `session` is None, the stream ends when the client disconnects.
+        """
         if self._open >= MAX_STREAMS:
             return json_response({"error": "too many pages are open", "hint": "close one of them"}, 503)
         self._open += 1
@@ -57,7 +60,7 @@ class PageEvents:
         self._open -= 1
 
     async def send(self, send: Send, session: PageSession | None) -> None:
-        """Send events until cancelled, or until the session ends."""
+        """Send events until cancelled, or until the session ends. Without a session, only until cancelled."""
         changed = anyio.Event()
 
         def wake() -> None:
@@ -81,7 +84,7 @@ class PageEvents:
 
 
 class _Stream(Response):
-    """An event stream as a response. Ends when the client disconnects."""
+    """An event stream as a response. Ends when the client disconnects or the session ends."""
 
     media_type = "text/event-stream"
 
@@ -171,7 +174,10 @@ class Pages:
         return Response(self._html, headers=headers, media_type="text/html; charset=utf-8")
 
     async def session(self, request: Request) -> Response:
-        """Return whether this browser may use the pages, and the CSRF token for its calls."""
+        """Answer whether this browser may use the pages.
+
+        If it may, the answer also has the CSRF token for calls, and whether there is a session to end.
+        """
         _require_same_origin(request)
         session = self._sessions.find(request.headers)
         if not self._sessions.open and session is None and not self._sessions.has_token(request.headers):
@@ -180,7 +186,10 @@ class Pages:
         return json_response(answer, headers=_NO_STORE)
 
     async def enter(self, request: Request) -> Response:
-        """Open a session for the token or a one-time key, and return the session id."""
+        """Open a session for the token or a one-time key, and return the session id.
+
+        Raises `HttpError` if the token or the key is wrong.
+        """
         _require_same_origin(request)
         match await read_json(request, _MAX_BODY, _MAX_VALUES):
             case {"token": str(token)}:
@@ -200,7 +209,7 @@ class Pages:
         return json_response({"open": False}, headers=_NO_STORE)
 
     async def call(self, request: Request) -> Response:
-        """Run the action that a page requests."""
+        """Run the action that a page requests. The page must send its session id or the CSRF token."""
         _require_same_origin(request)
         session = self._sessions.find(request.headers)
         if session is None and not self._sessions.has_csrf(request.headers):
@@ -216,7 +225,7 @@ class Pages:
         return json_response(await action.run(call), headers=_NO_STORE)
 
     async def events(self, request: Request) -> Response:
-        """Return a stream that signals when to reload. It ends when the page's session ends."""
+        """Return a stream that signals when to load data again. It ends when the page's session ends."""
         _require_same_origin(request)
         return self._events.stream(self._sessions.find(request.headers))
 
@@ -227,7 +236,7 @@ def _require_same_origin(request: Request) -> None:
 
 
 def _errors_as_responses(handler: _Handler) -> _Handler:
-    """Wrap `handler` so that errors become responses."""
+    """Wrap `handler` so that each `SkillwireError` becomes an error response."""
 
     async def answer(request: Request) -> Response:
         try:

@@ -18,7 +18,7 @@ FILE_AND_FOLDER = "is both a file and a folder"
 
 
 class ArchiveError(SkillwireError):
-    """An archive is refused as a whole. The message completes a sentence that begins with its name."""
+    """An archive is refused as a whole. The message completes a sentence whose subject is the archive."""
 
     def __init__(self, fault: str, entry: str | None = None) -> None:
         super().__init__(fault if entry is None else f"contains {quoted(entry)}, which {fault}")
@@ -26,7 +26,7 @@ class ArchiveError(SkillwireError):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBounds:
-    """Limits for the files in an archive."""
+    """Limits for an archive and the files in it."""
 
     bytes: int = 16 * 1024 * 1024
     """Maximum total size of the files, in bytes."""
@@ -40,7 +40,7 @@ class ArchiveBounds:
 
 
 class UnpackedFiles:
-    """The files unpacked so far, and the limits for the rest."""
+    """The files that were unpacked from an archive so far. Each new file is checked against the limits."""
 
     def __init__(self, bounds: ArchiveBounds) -> None:
         self.bounds = bounds
@@ -66,8 +66,8 @@ class UnpackedFiles:
     def add_file(self, name: str, read: Callable[[int], bytes], mode: int = 0) -> None:
         """Add a file, whose content `read` returns. Raises `ArchiveError`.
 
-        `read` is called with the number of bytes that the limit still allows. It may return slightly more,
-        which shows that the limit is exceeded.
+        `read` is called with the number of bytes that the limit still allows. If `read` returns more bytes,
+        the limit is exceeded.
         """
         path = _path_of(name)
         self._claim(path, folder=False)

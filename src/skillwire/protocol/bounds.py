@@ -1,4 +1,4 @@
-"""Limits on the content of one request, which are checked once, before the request is processed."""
+"""Limits on the size of messages, requests and subscriptions, and functions that check them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -10,14 +10,14 @@ from skillwire.safe_text import escape_invisible
 MAX_ID_BYTES = 1024
 """Maximum length of a request id, a progress token or a method name, in bytes."""
 MAX_PARAMETER_BYTES = 4 * 1024
-"""Maximum length of a URI, name, path, cursor, and every parameter without a limit of its own, in bytes."""
+"""Maximum length of a URI, name, path, cursor, or other parameter without its own limit, in bytes."""
 MAX_TEXT_BYTES = 8 * 1024
 """Maximum length of text to search for or to complete, in bytes."""
 MAX_CONTEXT_BYTES = 64 * 1024
 """Maximum size of all parameters of a request together, without tool arguments and subscriptions, in bytes.
 
 This includes a client's description of itself, which is stored for the whole session. Each value counts as 64
-bytes plus the length of its text.
+bytes plus the lengths of its name and text.
 """
 MAX_SUBSCRIPTIONS = 10_000
 """Maximum number of resources to which one client or stream can subscribe."""
@@ -39,14 +39,14 @@ _IDS = frozenset({"requestId", "progressToken"})
 _TOOL_PARAMETERS = frozenset(
     {"name", "skill", "path", "uri", "cursor", "label", "prefix", "source", "method", "clientId", *_TEXTS}
 )
-"""Arguments of Skillwire's tools that are looked up or searched for. All other arguments are data."""
+"""Arguments of Skillwire's tools whose length is limited here. All other arguments are data."""
 _CLIENT_FIELDS = frozenset({"_meta", "capabilities", "clientInfo"})
 """Parameters whose strings are limited only in total. For example, an icon can be a long `data:` URI."""
 _PER_VALUE = 64
-"""Estimated memory for a value besides its text, in bytes."""
+"""Estimated memory for a value besides its name and text, in bytes."""
 _SHOWN_NAME = 40
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-"""The SDK's limit for the body of an HTTP request."""
+"""Maximum size of the body of an HTTP request, as in the SDK, and of a line on stdin, in bytes."""
 
 
 def is_longer(text: str, limit: int) -> bool:
@@ -64,7 +64,7 @@ def check_text(name: str, text: str) -> None:
 
 
 def check_params(method: str, params: Mapping[str, Any]) -> None:
-    """Raise `BadParamsError` if a request is too large. The error names the parameter and its limit."""
+    """Raise `BadParamsError` if a parameter is too long, or all are together. The error names the limit."""
     left = MAX_CONTEXT_BYTES
     for name, value in params.items():
         if name == "arguments" and method == TOOLS_CALL and isinstance(value, dict):
@@ -112,7 +112,10 @@ def _check_tool_arguments(arguments: Mapping[str, Any]) -> None:
 
 
 def _without_subscriptions(notifications: dict[str, Any]) -> dict[str, Any]:
-    """Check the URIs to which a stream subscribes, and return the other parameters."""
+    """Check the URIs to which a stream subscribes, and return the other notification settings.
+
+    A list that does not contain only strings is not checked, and stays in the result.
+    """
     uris = notifications.get("resourceSubscriptions")
     if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in cast("list[object]", uris)):
         return notifications
@@ -121,7 +124,7 @@ def _without_subscriptions(notifications: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(name: str, value: object) -> Iterator[tuple[str, str | None, int]]:
-    """Yield each value inside a parameter: the name, the text if the value is text, and the size."""
+    """Yield the name, text and size of each value in a parameter. The text is None for other types."""
     pending: list[tuple[str, object]] = [(name, value)]
     while pending:
         name, value = pending.pop()

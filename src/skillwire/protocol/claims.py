@@ -1,4 +1,4 @@
-"""Parse and check the entries that another server lists, in every dialect (H4-H8)."""
+"""What a server claims about its skills, in every dialect, and how entries are checked (H4-H8)."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from skillwire.safe_text import quoted
 
 MAX_URI = 4096
 MAX_FRONTMATTER = 256 * 1024
-"""Maximum size of a frontmatter, in bytes."""
+"""Maximum memory for a frontmatter, estimated in bytes."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 DYNAMIC = "dynamic"
 _MISSING = object()
@@ -31,7 +31,7 @@ class Dialect(StrEnum):
     file.
     """
     DRAFT_C = "draft-c"
-    """August 2026: `skills/list` and `skills/get` without sizes.
+    """August 2026: `skills/list` and `skills/get`, with digests and optional sizes.
 
     An entry has no `resources` if the skill's content is generated when it is read.
     """
@@ -131,14 +131,14 @@ class FileClaim:
     uri: str
     digest: Digest
     size: int | None
-    """The size in bytes. None in draft C, which lists no sizes; the received bytes are counted instead."""
+    """The size in bytes. None if an entry of draft C has no size; received bytes are counted instead."""
     executable: bool = False
     """Whether the file comes from an archive that marks it as executable. Approvals do not depend on this."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryClaim:
-    """How an early draft delivers a skill: its `SKILL.md`, or all its files in an archive."""
+    """Where to read a skill whose files are not listed: its `SKILL.md`, or an archive of all its files."""
 
     uri: str
     """The URI to read."""
@@ -191,7 +191,7 @@ class SkillClaim:
     deliveries: tuple[DeliveryClaim, ...] = ()
     """How to read the skill, in dialects that do not list files."""
     archive: DeliveryClaim | None = None
-    """The archive that `files` and `frontmatter` were derived from. Every file is read from it."""
+    """The archive that `files` and `frontmatter` were derived from, if any. Every file is read from it."""
 
     @property
     def name(self) -> str:
@@ -208,12 +208,12 @@ class SkillClaim:
 
     @property
     def main(self) -> FileClaim | None:
-        """The claim for `SKILL.md`, if the entry lists it."""
+        """The claim for `SKILL.md`; None if it is not listed."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
     @property
     def document(self) -> DeliveryClaim | None:
-        """The delivery of `SKILL.md` in an early draft."""
+        """The delivery of `SKILL.md` alone; None if there is none."""
         return next((each for each in self.deliveries if each.form is None), None)
 
     @property
@@ -253,7 +253,7 @@ def is_packed(skill: ListedSkill) -> bool:
 
 
 def verifiable_archive(skill: ListedSkill) -> DeliveryClaim | None:
-    """Return the first archive with a digest, or None. Without a digest, each download may differ."""
+    """Return the first archive with a digest, or None if there is none."""
     return next((each for each in skill.deliveries if each.form and each.digest), None)
 
 
@@ -300,7 +300,7 @@ def _files(
 def check_files(
     uri: str, parsed: "Iterator[FileClaim | Problem]", count: int, limits: Limits
 ) -> "tuple[FileClaim, ...] | list[Problem]":
-    """Return the files of a skill, or all problems of each file and of the whole set (H7, H8)."""
+    """Return the files of a skill, or the problems with single files and with all files together (H7, H8)."""
     if count > limits.files:
         return [
             server_problem(uri, Rule.ENTRY_LIMITS, f"it has {count:,} files; the limit is {limits.files:,}")
@@ -327,7 +327,10 @@ def _file(uri: str, item: object, dialect: Dialect) -> FileClaim | Problem:
 def parse_file(
     uri: str, name: str, digest: object, size: object, *, sized: bool = True
 ) -> FileClaim | Problem:
-    """Return the file at the URI `name`, in the folder of the skill at `uri`, or its problem."""
+    """Return the file at the URI `name`, in the folder of the skill at `uri`, or its problem.
+
+    Without `sized`, the size is ignored.
+    """
     if fault := path_fault(name.removeprefix(uri.removesuffix(SKILL_FILE))):
         return server_problem(uri, Rule.ENTRY_RESOURCES, f"the file {quoted(name)} {fault}")
     parsed = Digest.parse(digest) if isinstance(digest, str) else None

@@ -1,4 +1,4 @@
-"""How skills are delivered: as a document, or as a tar.gz or zip archive."""
+"""How a skill is delivered: its `SKILL.md` alone, or all its files in a tar.gz or zip archive."""
 
 from enum import StrEnum
 

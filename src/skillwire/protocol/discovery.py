@@ -30,7 +30,7 @@ Each value may take 200 bytes of memory.
 MAX_FILES = 512
 """Maximum number of files of one skill in an index of version 0.1."""
 MAX_TEXT = 16 * 1024
-"""Maximum length of a description. The format allows 1,024 characters, but many descriptions are longer."""
+"""Maximum length of a text such as a description. Many descriptions exceed the format's limit of 1,024."""
 MAX_URL_LENGTH = 2048
 """Maximum length of a URL or path."""
 
@@ -112,7 +112,10 @@ def read_index(content: bytes) -> Index:
 
 
 def render_index(skills: Iterable[PublishedSkill]) -> bytes:
-    """Return an index that lists these skills. The same skills always give the same bytes."""
+    """Return an index that lists these skills. The same skills always give the same bytes.
+
+    If there are only `FileListSkill`s, the index has version 0.1, else version 0.2.
+    """
     listed = list(skills)
     older = listed and all(isinstance(skill, FileListSkill) for skill in listed)
     document: dict[str, Json] = {} if older else {"$schema": SCHEMA}
@@ -229,7 +232,10 @@ def _fault_of_path(path: str) -> str | None:
 
 
 def _choose_entry(known: PublishedSkill | None, found: PublishedSkill, place: str) -> PublishedSkill:
-    """Choose between two entries with the same name. An archive is preferred, because it has all files."""
+    """Return `found`, or one of two entries with the same name. An archive is preferred to a `SKILL.md`.
+
+    `found` must be the same download, or another form of the same skill. Otherwise, raises `_FaultError`.
+    """
     if known is None:
         return found
     match known, found:

@@ -1,9 +1,9 @@
 """Parse a server's index `skill://index.json`, as defined in two early drafts.
 
-Draft B (June 2026) contains the whole frontmatter, and lists archives beside the `SKILL.md`. Draft A (April
-2026) contains a name and description, and one entry for each delivery. One index may follow both drafts,
-because both ignore unknown fields. Such an index is read as draft B. Entries with the same skill path are one
-skill with several deliveries.
+In draft B (June 2026), an entry contains the whole frontmatter, and lists archives beside the `SKILL.md`. In
+draft A (April 2026), an entry contains a name, a description and one delivery. One index may follow both
+drafts, because both ignore unknown fields. Such an index is read as draft B. Entries with the same skill path
+are one skill with several deliveries.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ _MAX_ARCHIVES = 16
 
 @dataclass(slots=True)
 class DraftIndex:
-    """The parsed index: the valid skills, each once, and all problems."""
+    """The parsed index: the valid skills, each once, the templates, and the problems."""
 
     dialect: Dialect
     skills: dict[str, SkillClaim] = field(default_factory=dict[str, SkillClaim])

@@ -1,4 +1,4 @@
-"""Write the index that the extension's early drafts define, for hosts that still use them."""
+"""Write the index of the extension's early drafts, for hosts that still use these drafts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ INDEX_URI = "skill://index.json"
 
 @dataclass(frozen=True, slots=True)
 class DraftArchive:
-    """An archive of a skill."""
+    """The format and digest of an archive of a skill."""
 
     form: ArchiveFormat
     digest: Digest
@@ -27,7 +27,7 @@ def archive_uri(entry: SkillRecord, form: ArchiveFormat) -> str:
 def draft_index(
     skills: Iterable[tuple[SkillRecord, Sequence[DraftArchive]]], templates: Iterable[SkillTemplate] = ()
 ) -> bytes:
-    """Return an index that hosts of both early drafts can read, because both ignore unknown fields."""
+    """Return an index of skills and templates for both early drafts. Each ignores fields of the other."""
     listed = [item for entry, archives in skills for item in _items(entry, archives)]
     listed.extend(_template(each) for each in templates)
     document: dict[str, Json] = {"$schema": SCHEMA, "skills": listed}

@@ -8,20 +8,20 @@ from skillwire.errors import VerificationError
 MAX_FINDINGS = 1000
 """Maximum number of stored problems for one server. Further problems are only counted."""
 _HARMLESS = frozenset({Rule.OLD_DRAFT, Rule.ENTRY_NONCONFORMING, Rule.TEMPLATE})
-"""Rules that can be broken while every skill is still used."""
+"""Rules whose violation is only a warning, because every skill can still be used."""
 
 
 def server_problem(uri: str, rule: Rule, message: str) -> Problem:
     """Return a problem with data from a server.
 
-    `uri` is the skill, file, prompt or method with the problem, as the server wrote it.
+    `uri` is the URI of the skill or file with the problem, or the name of the prompt or method.
     """
     return Problem(uri, rule, Severity.WARNING if rule in _HARMLESS else Severity.ERROR, message)
 
 
 @dataclass(slots=True)
 class Findings:
-    """A bounded list of problems: the first problems, the number of further problems, and all their rules."""
+    """A bounded list of problems: the first ones, the number of further ones, and the rules of all."""
 
     kept: list[Problem] = field(default_factory=list[Problem])
     more: int = 0

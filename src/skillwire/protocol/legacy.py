@@ -42,7 +42,7 @@ def read_manifest(
 ) -> SkillClaim | list[Problem]:
     """Return the skill whose manifest is at `uri`, or all its problems. Never raises.
 
-    `known` contains the frontmatter fields that are known from elsewhere.
+    `known` contains the frontmatter fields that are known without the manifest.
     """
     root = uri.removesuffix(f"/{MANIFEST}")
     main = f"{root}/{SKILL_FILE}"
@@ -94,7 +94,7 @@ def _file(root: str, item: object) -> FileClaim | Problem:
 
 @dataclass(slots=True)
 class ListedResources:
-    """The listed resources that may belong to skills, by URI, with their descriptions."""
+    """The URIs of listed resources that may belong to skills, and the descriptions of all but manifests."""
 
     manifests: list[str] = field(default_factory=list[str])
     documents: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -114,12 +114,12 @@ class ListedResources:
             self.old_uris.setdefault(uri, text)
 
     def known_frontmatter(self, document: str) -> dict[str, Json]:
-        """Return the known frontmatter fields of the skill whose `SKILL.md` has this URI."""
+        """Return the listed description of the `SKILL.md` at this URI as frontmatter; empty without one."""
         description = self.documents.get(document)
         return {} if description is None else {"description": description}
 
     def iter_scanned_skills(self) -> "Iterator[SkillClaim | list[Problem]]":
-        """Yield a skill for each `SKILL.md` of which only the URI is known."""
+        """Yield a skill, or its problems, for each listed `SKILL.md`. Its name is taken from the URI."""
         for uri in self.documents:
             name = unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2])
             found = [*uri_faults(uri), *name_faults(uri, name)]
@@ -127,7 +127,7 @@ class ListedResources:
             yield found or SkillClaim(uri, frontmatter, None, Dialect.SCAN, (DeliveryClaim(uri),))
 
     def iter_old_uri_skills(self) -> "Iterator[SkillClaim | list[Problem]]":
-        """Yield a skill for each URI of the form `skill://name`, which is the URI of its `SKILL.md`."""
+        """Yield a skill, or its problems, for each `skill://name`, which is the URI of its `SKILL.md`."""
         for uri, description in self.old_uris.items():
             name, main = unquote(uri.removeprefix(SCHEME)), f"{uri}/{SKILL_FILE}"
             known: dict[str, Json] = {} if description is None else {"description": description}

@@ -1,4 +1,4 @@
-"""Names in the Skills extension: its identifier, methods, metadata keys and declared settings."""
+"""Names and values in MCP messages: methods, metadata keys, cache lifetimes and declared settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ META_PREFIX = "io.modelcontextprotocol.skills/"
 OWN_META_PREFIX = "dev.skillwire/"
 """The prefix of Skillwire's own metadata keys, which no specification defines."""
 SKILL_META = f"{OWN_META_PREFIX}skill"
-"""On a prompt: the URI of its skill."""
+"""On a prompt, and on a text made from files of a skill: the URI of the skill."""
 RESOURCES_META = f"{OWN_META_PREFIX}resources"
 """On a prompt: the URIs of the files in its text, in order."""
 URI_META = f"{OWN_META_PREFIX}uri"
@@ -33,7 +33,7 @@ COMPLETE = "completion/complete"
 LISTEN = "subscriptions/listen"
 
 MANIFEST = "_manifest"
-"""The last segment of the URI of a skill's manifest, for clients that predate the extension."""
+"""The last segment of the URI of a skill's FastMCP manifest, a format from before the extension."""
 FILE_TEMPLATE = "skill://{+skill}/{+file}"
 """The URI template of all files of all skills."""
 
@@ -73,10 +73,10 @@ class Freshness:
 def find_declared_settings(
     extensions: Mapping[str, Any] | None, experimental: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any] | None:
-    """Return the declared settings of the extension, or None if it is not declared (H1).
+    """Return the declared settings of the extension, or None if no settings object is declared (H1).
 
-    Before servers had `extensions`, the extension was declared in `experimental`. `experimental` is used only
-    if `extensions` does not declare the extension.
+    Early drafts declared the extension in `experimental`. `experimental` is used only if `extensions` does
+    not declare the extension.
     """
     for place in (extensions, experimental):
         settings: object = (place or {}).get(EXTENSION)
@@ -86,7 +86,7 @@ def find_declared_settings(
 
 
 def reads_directories(settings: Mapping[str, Any] | None, *, legacy_flags: bool = False) -> bool:
-    """Return whether the server supports directory reads: the setting is exactly `true`.
+    """Return whether the server supports directory reads: its setting `directoryRead` is exactly `true`.
 
     With `legacy_flags`, the setting may also be inside a `config` object.
     """

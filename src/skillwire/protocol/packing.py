@@ -35,7 +35,7 @@ class _Item:
 def pack(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection[str] = ()) -> bytes:
     """Return an archive of `files`, which maps each path relative to the skill's folder to the content.
 
-    `SKILL.md` is at the root.
+    `SKILL.md` is at the root. The files in `executable` are marked as executable.
     """
     items = [
         _Item(path, files[path], _EXECUTABLE if path in executable else _PLAIN) for path in sorted(files)
@@ -46,18 +46,16 @@ def pack(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection
 def pack_skill(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection[str] = ()) -> bytes:
     """Return an archive of a skill.
 
-    Files in `executable`, and files that begin with `#!`, are executable.
+    Files in `executable`, and files that begin with `#!`, are marked as executable.
     """
     scripts = {path for path in files if files[path].startswith(b"#!")}
     return pack(files, form, executable=scripts.union(executable))
 
 
 def choose_archive_format(paths: Iterable[str]) -> ArchiveFormat:
-    """Return the format that most programs unpack correctly.
+    """Return tar.gz if all paths fit into plain tar headers, else zip.
 
-    This is tar.gz if the paths fit its headers, else zip.
-
-    Programs that know only the first tar header would unpack a longer path under a different name.
+    Programs that know only plain headers would unpack a longer path under a different name.
     """
     fits = all(_ustar_header(TarInfo(path)) is not None for path in paths)
     return ArchiveFormat.TAR_GZ if fits else ArchiveFormat.ZIP

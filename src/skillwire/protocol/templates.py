@@ -1,7 +1,7 @@
 """Parse the URI templates with which a server describes skills that it does not list.
 
-A template is untrusted, like every entry. A host replaces its parameters by values, and asks the server for
-the skill at the resulting URI.
+A template is untrusted, like every entry. A host replaces the parameters of a template by values, and asks
+the server for the skill at the resulting URI.
 """
 
 import re
@@ -76,7 +76,11 @@ class TemplateClaim:
         return self._values(segments, segments, decode=True)
 
     def expand(self, values: Mapping[str, str]) -> str | None:
-        """Return the URI with these values; None if a value is missing or invalid, or the URI is too long."""
+        """Return the URI with these values.
+
+        Return None if a value is missing or invalid, if the last segment would not be a skill's name, or if
+        the URI would be too long.
+        """
         if any(name not in values or not is_template_value(values[name]) for name in self.parameters):
             return None
         *_, (last, name) = self.parts
@@ -108,7 +112,8 @@ class TemplateClaim:
 def is_template_value(value: str) -> bool:
     """Return whether a parameter may have this value.
 
-    The value must be printable, and a single path segment even if it is decoded once more.
+    The value must be printable, not too long, without braces, and a single path segment even if it is decoded
+    once more.
     """
     return (
         0 < len(value) <= _MAX_VALUE
@@ -131,7 +136,10 @@ class ListedTemplates:
         return len(self.claims) >= MAX_TEMPLATES
 
     def take(self, entry: object, dialect: Dialect = Dialect.FINAL, key: str = "uriTemplate") -> None:
-        """Add the template in a list entry, or a finding if it cannot be used. Ignore other resources."""
+        """Add the template in a list entry, or a finding if it cannot be used.
+
+        Templates of other resources, duplicates, and templates above the limit are ignored.
+        """
         parsed = parse_template(entry, dialect, key)
         if isinstance(parsed, Problem):
             self.findings.add(parsed)
@@ -143,7 +151,7 @@ class ListedTemplates:
         self.findings.add(server_problem(RESOURCES_TEMPLATES, Rule.TEMPLATE, message))
 
     def merge(self, others: "ListedTemplates") -> None:
-        """Add the templates and findings of another list."""
+        """Add the templates of another list, up to the limit, and its findings."""
         for uri_template, claim in others.claims.items():
             if not self.is_full:
                 self.claims.setdefault(uri_template, claim)

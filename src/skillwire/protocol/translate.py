@@ -1,4 +1,4 @@
-"""Convert catalog values to MCP messages, and define the types of these messages."""
+"""Convert catalog values to parts of MCP messages, and define the types of some parts."""
 
 import base64
 import json
@@ -33,7 +33,7 @@ class Contents(TypedDict):
 
 
 class MessageContent(TypedDict):
-    """The content of a message: text, or a `resource`."""
+    """The content of a prompt message: text, or a file in `resource`."""
 
     type: Literal["text", "resource"]
     text: str
@@ -61,7 +61,7 @@ def skill_entry(entry: SkillRecord) -> dict[str, Json]:
 
 
 def file_resource(uri: str, entry: SkillRecord, file: SkillFile | LiveFile) -> dict[str, Json]:
-    """Return the metadata of a file. A `SKILL.md` has the name of its skill (S6)."""
+    """Return the metadata of a file. A `SKILL.md` has its skill's name, description and metadata (S6)."""
     resource: dict[str, Json] = {"uri": uri, "name": last_segment(uri), "mimeType": file.mime_type}
     if file.path == SKILL_FILE:
         # A client may show this to a person or a model before the skill is approved (H27).
@@ -85,7 +85,7 @@ def template_resource(template: SkillTemplate) -> dict[str, Json]:
 
 
 def skill_meta(entry: SkillRecord) -> dict[str, Json]:
-    """Return the frontmatter's `metadata` as `_meta`.
+    """Return the frontmatter's `metadata` as `_meta`, with text as values; empty if there is none.
 
     A prefix keeps these keys separate from all other keys (S6, S18).
     """
@@ -117,7 +117,7 @@ def blob_contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
 
 
 def complete(result: dict[str, Json], freshness: Freshness | None) -> dict[str, Json]:
-    """Return `result` with the fields that protocol 2026-07-28 requires in every result (S12)."""
+    """Return `result` with the fields of protocol 2026-07-28; cache fields only with `freshness` (S12)."""
     envelope: dict[str, Json] = {"resultType": "complete"}
     if freshness is not None:
         envelope |= {"ttlMs": freshness.ttl_ms, "cacheScope": freshness.scope}

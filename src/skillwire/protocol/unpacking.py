@@ -50,11 +50,14 @@ _PLAIN, _DEFLATED = 0, 8
 _ENCRYPTED, _HAS_DESCRIPTOR, _UTF8 = 1 << 0 | 1 << 6 | 1 << 13, 1 << 3, 1 << 11
 _NO_DESCRIPTOR = frozenset({0})
 _DESCRIPTOR_SIZES = frozenset({0, 12, 16, 20, 24})
-"""Possible sizes of the data descriptor after a file: 32 or 64 bits, with or without a signature."""
+"""Possible sizes of the data descriptor after a file: 32 or 64 bits, with or without a signature.
+
+The size is 0 if there is no descriptor.
+"""
 
 
 class GzipReader:
-    """Reads a gzip file from beginning to end. Decompresses at most `limit` bytes."""
+    """Reads a gzip file from beginning to end. Refuses more than `limit` decompressed bytes."""
 
     def __init__(self, content: bytes, limit: int) -> None:
         self._packed = memoryview(content)
@@ -63,7 +66,7 @@ class GzipReader:
         self._limit = self._left = limit
 
     def take(self, size: int) -> bytes:
-        """Return the next `size` bytes."""
+        """Return the next `size` bytes. Raises `ArchiveError` if there are fewer."""
         pieces: list[memoryview] = []
         while size:
             if not self._ahead:
@@ -76,7 +79,7 @@ class GzipReader:
         return b"".join(pieces)
 
     def finish(self) -> None:
-        """Read to the end. Raise `ArchiveError` if the rest contains anything but padding."""
+        """Read to the end. Raises `ArchiveError` if the remaining bytes are not all zero, or are damaged."""
         rest = bytes(self._ahead) or self._next()
         while rest:
             if rest.count(0) != len(rest):
@@ -106,7 +109,7 @@ class GzipReader:
 
 
 def untar(content: bytes, into: UnpackedFiles) -> None:
-    """Add the files of a tar.gz archive, or raise `ArchiveError`."""
+    """Add the files of a tar.gz archive to `into`, or raise `ArchiveError`."""
     if not content.startswith(b"\x1f\x8b"):
         raise ArchiveError("is not a tar.gz file")
     stream = GzipReader(content, into.bounds.packed)
@@ -146,7 +149,7 @@ def _add_from_tar(
 
 
 def _extended_fields(kind: bytes, size: int, stream: GzipReader) -> dict[bytes, bytes]:
-    """Return the fields of an extended header, such as the path and size of the next entry."""
+    """Return the used fields of an extended header: the path and size of the next entry, or sparse fields."""
     if size > _MAX_HEADER:
         raise ArchiveError(f"contains a header of more than {_MAX_HEADER:,} bytes")
     content = _take_blocks(stream, size)
@@ -247,7 +250,7 @@ class _ZipEntry:
         return None if stat.S_IFMT(self.mode) in {0, stat.S_IFREG, stat.S_IFDIR} else NOT_FILE_OR_FOLDER
 
     def read(self, packed: memoryview, left: int) -> bytes:
-        """Return the decompressed content, at most `left` + 1 bytes."""
+        """Return the decompressed content, up to `left` + 1 bytes. Raises `ArchiveError` if damaged."""
         if self.method == _PLAIN:
             content, whole = bytes(packed[: left + 1]), True
         else:
@@ -264,7 +267,7 @@ class _ZipEntry:
 
 
 def unzip(content: bytes, into: UnpackedFiles) -> None:
-    """Add the files of a zip archive, or raise `ArchiveError`."""
+    """Add the files of a zip archive to `into`, or raise `ArchiveError`."""
     entries, end = _read_directory(content, into)
     for entry, packed in _iter_entry_bytes(memoryview(content)[:end], entries):
         if entry.name.endswith("/"):
@@ -274,7 +277,7 @@ def unzip(content: bytes, into: UnpackedFiles) -> None:
 
 
 def _read_directory(content: bytes, into: UnpackedFiles) -> tuple[list[_ZipEntry], int]:
-    """Return the entries of a zip file ordered by offset, and the offset at which the last entry ends."""
+    """Return a zip file's entries ordered by offset, and the offset at which its central directory begins."""
     at = content.rfind(_END_MARK)
     if at < 0 or len(content) < at + _END.size:
         raise ArchiveError(TRUNCATED if content.startswith(_LOCAL_MARK) else "is not a zip file")
@@ -312,7 +315,7 @@ def _parse_directory_entry(content: memoryview, position: int) -> tuple[_ZipEntr
 def _iter_entry_bytes(
     content: memoryview, entries: list[_ZipEntry]
 ) -> Iterator[tuple[_ZipEntry, memoryview]]:
-    """Yield each entry with its bytes. Every byte must belong to exactly one entry."""
+    """Yield each entry with its bytes. Raises `ArchiveError` unless each byte belongs to one entry."""
     end, allowed_gaps = 0, _NO_DESCRIPTOR
     for entry in entries:
         if entry.fault:

@@ -35,7 +35,7 @@ _INNER = re.compile(rf"{SCHEME}(?!{re.escape(INDEX_URI.removeprefix(SCHEME))}(?!
 
 @dataclass(frozen=True, slots=True)
 class UriBase:
-    """What replaces `skill://` at the start of every skill URI that clients see."""
+    """The scheme and authority that replace `skill://` in every skill URI that clients see."""
 
     scheme: str
     authority: str | None = None
@@ -72,7 +72,7 @@ class UriBase:
         return f"{self.scheme}://{self.authority}/" if self.authority else f"{self.scheme}://"
 
     def to_outer(self, uri: str) -> str:
-        """Return the URI that clients see. URIs of other resources are unchanged."""
+        """Return the URI that clients see. Only skill URIs change; `INDEX_URI` stays the same."""
         if not uri.startswith(SCHEME) or uri == INDEX_URI:
             return uri
         return self.prefix + uri[len(SCHEME) :]

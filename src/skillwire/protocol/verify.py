@@ -1,4 +1,4 @@
-"""Check bytes, frontmatter and archives against the entry that lists them (H13, H15)."""
+"""Check files, frontmatter and archives against entries (H13, H15), and derive files from archives."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ _SHOWN_FIELD = 64
 
 
 def file_faults(file: FileClaim, content: bytes) -> Iterator[Problem]:
-    """Yield each difference between `content` and the listed file."""
+    """Yield a problem if the size of `content` differs from the listed size, and one for the digest."""
     if file.size is not None and len(content) != file.size:
         message = f"it was listed with {file.size:,} bytes and has {len(content):,}"
         yield server_problem(file.uri, Rule.SIZE, message)
@@ -30,9 +30,9 @@ def file_faults(file: FileClaim, content: bytes) -> Iterator[Problem]:
 
 
 def frontmatter_faults(skill: SkillClaim, document: bytes) -> Iterator[Problem]:
-    """Yield each frontmatter field in which a `SKILL.md` differs from its entry (H13).
+    """Yield a problem for each frontmatter field in which a `SKILL.md` differs from its entry (H13).
 
-    If the entry has only some fields, only those are compared.
+    If the entry has only some fields, only those are compared. Unreadable frontmatter is one problem.
     """
     read = read_document(document, skill.uri, None)
     if read.frontmatter is None:
@@ -63,16 +63,16 @@ def _format_key(key: str) -> str:
 
 
 def delivery_faults(delivery: DeliveryClaim, content: bytes) -> Iterator[Problem]:
-    """Yield each difference between `content` and the delivery that the index lists."""
+    """Yield a problem if a digest is listed for a delivery, and `content` has another digest."""
     if delivery.digest is not None and (found := Digest.of(content)) != delivery.digest:
         message = f"it was listed as {delivery.digest} and is {found}"
         yield server_problem(delivery.uri, Rule.DIGEST, message)
 
 
 def unpack_delivery(archive: DeliveryClaim, content: bytes, limits: Limits) -> UnpackedFiles:
-    """Return the files in an archive, or raise `VerificationError` if anything is wrong.
+    """Return the files in an archive. A listed digest is checked before the archive is unpacked.
 
-    The digest is checked before anything is unpacked.
+    Raises `VerificationError` if the digest differs, or if the archive is invalid or exceeds `limits`.
     """
     assert archive.form is not None
     for fault in delivery_faults(archive, content):
@@ -137,7 +137,7 @@ def relative_path(skill: SkillClaim, uri: str) -> str | None:
 def document_faults(
     skill: SkillClaim, archive: DeliveryClaim, files: Mapping[str, bytes]
 ) -> Iterator[Problem]:
-    """Yield how the `SKILL.md` in an archive differs from the entry of the skill."""
+    """Yield a problem if an archive has no `SKILL.md`, or for each difference from the skill's entry."""
     document = files.get(SKILL_FILE)
     if document is None:
         message = f"the archive has no `{SKILL_FILE}` at its root"

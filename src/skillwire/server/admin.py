@@ -8,18 +8,18 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """One served source, as shown to the operator."""
+    """One served source, as the pages show it."""
 
     label: str
     kind: str
     place: str
-    """A folder or a URL. Shown only to the operator."""
+    """The source's folder or URL. The pages do not show local paths to every client."""
     origin: str
-    """The origin shown for the source's skills: `owner/repo` on GitHub, else the source's label."""
+    """The provider shown for the source's skills: `owner/repo` on GitHub, else the source's label."""
     given_by: str
     removable: bool
     fetched: datetime | None = None
-    """Time of the last fetch; None for a source that is read in place."""
+    """When the source was last fetched or found unchanged; None if it was never fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class Admin(Protocol):
 
     @property
     def editable(self) -> bool:
-        """Whether this server can be changed."""
+        """Whether this server accepts changes. If not, every method that makes one raises `UsageError`."""
         ...
 
     def sources(self) -> Sequence[SourceFacts]:
-        """Return every source.
+        """Return every source, in order of precedence.
 
-        If two sources have a skill at the same path, the first source takes precedence.
+        If two sources have a skill at the same path, the first source keeps the path.
         """
         ...
 
@@ -58,7 +58,7 @@ class Admin(Protocol):
         ...
 
     async def add_source(self, source: str, label: str | None, prefix: str | None) -> None:
-        """Serve one more source."""
+        """Add a source, and serve its skills."""
         ...
 
     async def remove_source(self, label: str) -> None: ...
@@ -68,7 +68,10 @@ class Admin(Protocol):
         ...
 
     async def set_visibility(self, uri: str, sides: Mapping[str, bool | None]) -> None:
-        """Set the visibility for `assistant`, `user` or both. If a value is None, the frontmatter decides."""
+        """Set the visibility of the skill at `uri` for the keys `assistant`, `user` or both.
+
+        True allows the use, False forbids it. With None, the frontmatter decides.
+        """
         ...
 
     async def set_allowed_origins(self, origins: Sequence[str]) -> None: ...

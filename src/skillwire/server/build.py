@@ -1,4 +1,4 @@
-"""Build an MCP SDK server from features, and translate Skillwire errors to JSON-RPC errors."""
+"""Build an MCP SDK server from features. Translate calls, results and errors between the SDK and features."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -58,7 +58,10 @@ def handler(name: str, method: Method, freshness: Freshness) -> Handler:
 async def respond(
     name: str, method: Method, freshness: Freshness, context: Context, call: Call | None = None
 ) -> dict[str, Any]:
-    """Return the result of a request, with the fields that its protocol version requires (S12)."""
+    """Return the result of a request, with the fields that its protocol version requires (S12).
+
+    If `call` is given, its parameters replace those of the request.
+    """
     params = context.params or {} if call is None else call.params
     answer = await call_method(name, method, Call(params, can_change(context), supports_skills(context)))
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -95,7 +98,7 @@ def supports_skills(context: Context) -> bool:
 
 
 async def call_method(name: str, method: Method, call: Call) -> Answer:
-    """Call `method` and return its result. Raises only `MCPError`."""
+    """Call `method` and return its answer. Every exception becomes an `MCPError` with a JSON-RPC code."""
     try:
         return await method(call)
     except NotServedError as error:
@@ -122,8 +125,8 @@ def build_server(
 ) -> Server[Any]:
     """Return a server that answers the methods of `features` on every protocol version (S2).
 
-    With a `notifier`, clients are notified of changes while the server runs, and responses are cached in
-    `cache`, or in a new cache if it is None.
+    With a `notifier`, clients are notified of changes while the server runs. The server then also gets a
+    response cache, which is `cache` or a new one, unless `features` is empty.
     """
     server = _SkillsServer(name, version=version, instructions=instructions)
     if notifier is not None:
@@ -139,8 +142,9 @@ def build_server(
 
 
 def cached_skills(server: Server[Any]) -> "CachedSkills | None":
-    """Return the cache of a server from `build_server`, or None if the server was changed later.
+    """Return the library and response cache of a server.
 
+    Return None if `build_server` gave the server no cache, or if the server was changed after it was built.
     Cached responses bypass the SDK, so a server with its own middleware or handlers must not use them.
     """
     if not isinstance(server, _SkillsServer) or server.cached is None:
@@ -194,7 +198,10 @@ def _build_notifying_server(
 def _complete_handshake(
     server: Server[Any], features: Sequence[Feature], notifier: ChangeNotifier | None
 ) -> ServerMiddleware[Any]:
-    """Return middleware that adds instructions, and capabilities the SDK omits, to the handshake (S1)."""
+    """Return middleware that adds instructions, and capabilities the SDK omits, to the handshake (S1).
+
+    After the handshake, it also registers the client for notifications.
+    """
 
     async def middleware(ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
@@ -235,7 +242,8 @@ def skills_server(
     """Return an MCP server of the official SDK for `library`. `instructions` may name skill URIs (S20).
 
     While the server runs, the library follows its sources, and clients are notified of changes. Pass
-    `features` and `cache` to share them with other code. By default, `options` determine the features.
+    `features` and `cache` to share them with other code. `options` determine the features unless `features`
+    is given.
     """
     if features is None:
         features = all_features(library, options or ServeOptions())

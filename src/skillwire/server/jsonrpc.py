@@ -1,4 +1,4 @@
-"""Parse a line from a client into a JSON-RPC message, or into the error to send back.
+"""Parse a line or HTTP body from a client into a JSON-RPC message, or into the error to send back.
 
 The SDK does not answer a line that it cannot parse, so the client would wait forever.
 """
@@ -33,7 +33,8 @@ class Refusal:
 def read_message(line: bytes) -> types.JSONRPCMessage | Refusal:
     """Return the message in `line`, or the refusal to send back. Never raises.
 
-    Checks every limit on messages from clients, so that later code need not check them again.
+    Checks every limit on the content of a message, so that later code need not check them again. The caller
+    limits the length of `line`.
     """
     if has_more_values(line, MAX_MESSAGE_VALUES):
         return refusal(
@@ -78,7 +79,7 @@ def _parse_message(message: dict[str, Any], length: int) -> types.JSONRPCMessage
 
 
 def _too_large(message: dict[str, Any]) -> str | None:
-    """Return an error message about the part of a request that exceeds its limit, or None."""
+    """Return an error message if the method name or a parameter exceeds its limit, else None."""
     method = message.get("method")
     if not isinstance(method, str):  # a response, or not a message
         return None
@@ -97,6 +98,6 @@ def is_id(value: object) -> TypeGuard[types.RequestId]:
 
 
 def refusal(code: int, message: str, request_id: str | int | None = None) -> Refusal:
-    """Return an error response to an invalid message, with the request id if it is known."""
+    """Return a refusal with this JSON-RPC error. `request_id` is None if the id is unknown or invalid."""
     error = types.ErrorData(code=code, message=message)
     return Refusal(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))

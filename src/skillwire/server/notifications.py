@@ -54,7 +54,7 @@ _PER_SUBSCRIPTION = 300
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """One client, its subscriptions, and the notifications not yet sent to it."""
+    """A client with a session, its subscriptions, and the notifications not yet sent to it."""
 
     connection: Connection
     uris: set[str] = field(default_factory=set[str])
@@ -74,7 +74,7 @@ class Session:
         self.uri_bytes -= len(uri)
 
     def notify(self, lists: Iterable[ServerEvent], uris: AbstractSet[str], tasks: TaskGroup) -> None:
-        """Send the client the changes that concern it, in a separate task.
+        """Send the client, in a separate task, all events in `lists` and those `uris` to which it subscribes.
 
         A client that does not read its notifications delays no other client.
         """
@@ -106,22 +106,25 @@ class Session:
 
 
 def can_notify(context: Context) -> bool:
-    """Return whether the server can send notifications to this client. This requires a session."""
+    """Return whether the server can send notifications to this client outside of its requests."""
     # The SDK keeps no list of its sessions, and has no public API to get from a request to its connection.
     connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return connection.has_standalone_channel
 
 
 class Sessions:
-    """The clients with a session, to which the server can send notifications at any time."""
+    """The clients of protocol versions before 2026-07-28 to which the server can send notifications."""
 
     def __init__(self, on_left: Callable[[Collection[str]], None]) -> None:
-        """Track sessions. `on_left` is called with the subscriptions of a client that has disconnected."""
+        """Start without sessions. When a client disconnects, `on_left` is called with its subscriptions."""
         self._on_left = on_left
         self._sessions: dict[int, Session] = {}
 
     def of(self, context: Context) -> Session | None:
-        """Return the session of a request, or None if the client has no session."""
+        """Return the session of the client that sent a request. Creates it at the first request.
+
+        Return None for protocol 2026-07-28, and for a client to which the server cannot send notifications.
+        """
         # The SDK keeps no list of its sessions, and has no public API to get from a request to its
         # connection.
         connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -134,7 +137,7 @@ class Sessions:
         return self._sessions[key]
 
     def notify(self, events: Iterable[ServerEvent], tasks: TaskGroup) -> None:
-        """Send every client the events that concern it."""
+        """Send every client all list events, and the updates of resources to which it subscribes."""
         events = list(events)
         lists = [each for each in events if not isinstance(each, ResourceUpdated)]
         uris = {each.uri for each in events if isinstance(each, ResourceUpdated)}
@@ -169,7 +172,7 @@ class ChangeNotifier:
         self._has_events = anyio.Event()
         self._run_lock = anyio.Lock()
         self.stop_listening = library.listen(self._queue_events)
-        """Stops receiving changes of the library permanently."""
+        """Function that makes the notifier ignore all later changes of the library."""
 
     @property
     def library(self) -> Library:
@@ -178,7 +181,7 @@ class ChangeNotifier:
 
     @property
     def lists(self) -> set[ListKind]:
-        """The lists for which clients get `list_changed` notifications."""
+        """The lists for which clients get `list_changed` notifications. Empty while the library is frozen."""
         if self._library.frozen:
             return set()
         return {kind for feature in self._features for kind in feature.lists()}
@@ -187,7 +190,8 @@ class ChangeNotifier:
     async def running(self) -> AsyncGenerator[None]:
         """Follow the library and notify clients while the block runs. Loads the library first if needed.
 
-        If several blocks run at once, only one of them does the work.
+        If several blocks run at once, only one of them does the work. The end of a block ends all open
+        `subscriptions/listen` streams.
         """
         await self._library.ensure_loaded()
         async with anyio.create_task_group() as tasks:
@@ -208,7 +212,8 @@ class ChangeNotifier:
     ) -> types.SubscriptionsListenResult:
         """Answer `subscriptions/listen` (protocol 2026-07-28) with a stream that stays open.
 
-        `stream` is the server's own handler for the stream, if it has one on the same bus.
+        `stream` is the server's own handler for the stream, if it has one on the same bus. Raises `MCPError`
+        if a limit on subscriptions is exceeded.
         """
         requested = params.notifications.resource_subscriptions or []
         try:
@@ -229,7 +234,11 @@ class ChangeNotifier:
             self._subscription_bytes -= size
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Answer `resources/subscribe` (protocol versions before 2026-07-28)."""
+        """Answer `resources/subscribe` (protocol versions before 2026-07-28).
+
+        A client without a session gets a response, but no notifications. Raises `MCPError` if nothing is
+        served at the URI, or if a limit on subscriptions is exceeded.
+        """
         session, uri = self._sessions.of(context), str(params.uri)
         try:
             check_text("uri", uri)
@@ -265,7 +274,7 @@ class ChangeNotifier:
         return any(feature.serves(uri) for feature in self._features)
 
     def register_client(self, context: Context) -> None:
-        """Register a client that is ready to receive notifications."""
+        """Register the client of a request, so that it gets notifications about lists."""
         self._sessions.of(context)
 
     def _may_serve(self, uri: str) -> bool:
@@ -303,7 +312,7 @@ class ChangeNotifier:
         return size
 
     def _on_left(self, uris: Collection[str]) -> None:
-        """Remove the subscriptions of a session."""
+        """Remove subscriptions from the library, and from the count for the common limit."""
         self._library.unsubscribe(self._inner(uris))
         self._subscription_bytes -= _size(uris)
 
@@ -321,7 +330,7 @@ class ChangeNotifier:
             self._has_events.set()
 
     def note(self, lists: Iterable[ListKind], uris: Iterable[str]) -> None:
-        """Queue notifications for changes outside the library."""
+        """Queue notifications about these lists and URIs, for a change outside the library."""
         self._pending_events |= {_LIST_EVENTS[kind] for kind in lists if kind in self.lists}
         self._pending_events |= {ResourceUpdated(uri) for uri in self._subscribed(set(uris))}
         if self._pending_events:
@@ -330,7 +339,7 @@ class ChangeNotifier:
     async def run(self) -> None:
         """Follow the library and notify clients, until cancelled.
 
-        If called concurrently, one call does the work.
+        Of several concurrent calls, one does the work, and the others wait until it is cancelled.
         """
         async with self._run_lock, anyio.create_task_group() as tasks:
             self._has_events = (

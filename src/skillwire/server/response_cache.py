@@ -2,7 +2,7 @@
 
 The cache calls the same features for `skills/list`, `skills/get` and `resources/read` as the SDK. A stored
 response is used only while its validator is current, so file bytes always match the listed digest (S19). The
-SDK answers every request that does not have exactly a known shape, including all errors.
+SDK sends all error responses, and answers every request that does not have exactly a known shape.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -110,7 +110,7 @@ class ResponseCache:
     async def prepare(self, cache_key: Question) -> bytes | None:
         """Compute the result for a question, and cache it if it was requested before.
 
-        Returns None if the SDK must answer.
+        Return None if the SDK must answer: for an error, and for a result that must not or cannot be cached.
         """
         call = cache_key.to_call()
         feature = self._features.get(cache_key.method)
@@ -174,7 +174,7 @@ def parse_modern_request(message: object) -> tuple[str | int, Question] | None:
 
 
 def parse_legacy_request(message: object) -> tuple[str | int, Question] | None:
-    """Return the id and question of a request after a handshake, or None if the cache cannot answer it."""
+    """Return the id and question of a request after `initialize`, or None if the cache cannot answer it."""
     if not _is_object(message) or not _is_request(message):
         return None
     params = message.get("params", {})
@@ -218,7 +218,7 @@ def _is_id(value: object) -> bool:
 
 
 def _is_plain_envelope(meta: object) -> bool:
-    """Return whether `_meta` has only well-formed members that protocol 2026-07-28 defines."""
+    """Return whether `_meta` has the required members of protocol 2026-07-28, and no unknown or bad ones."""
     if not _is_object(meta) or _CAPABILITIES not in meta or _VERSION not in meta:
         return False
     for key, value in meta.items():

@@ -54,7 +54,10 @@ class ServeOptions:
     catalog_tokens: int = DEFAULT_TOKENS
     max_file_bytes: int = MAX_FILE_BYTES
     every_client: bool = True
-    """Whether clients without the Skills extension get skills as tools, prompts and a list."""
+    """Whether to serve tools, a prompt for each skill and the list of skills.
+
+    Clients without the Skills extension need them. If False, only prompts of skills written in code remain.
+    """
     skill_tools: SkillTools = SkillTools.ALWAYS
     """Which clients get the tools that load skills."""
     prompt_content: PromptContent = PromptContent.RESOURCE
@@ -62,7 +65,7 @@ class ServeOptions:
     prompt_scope: PromptScope = PromptScope.DOCUMENT
     """How much of a skill its prompt contains. Prompts with whole skills are always text."""
     prompt_tokens: int = DEFAULT_PROMPT_TOKENS
-    """Maximum size of a prompt with a whole skill, in tokens. A larger skill gets its `SKILL.md` only."""
+    """Maximum size of a prompt with a whole skill, in tokens. A larger skill's prompt is its `SKILL.md`."""
     drafts: bool = True
     """Whether to serve an index for hosts that use early drafts, and a manifest for each skill."""
     list_nonconforming: bool = False
@@ -78,21 +81,21 @@ class ServeOptions:
     additions: Sequence[Addition] = ()
     """Features of product areas, such as `ContractOptions()` for the repository contract."""
     tools: Sequence[Tool] = ()
-    """Further tools, listed after the tools that load skills."""
+    """Further tools, listed after the tools that load skills. Ignored if `every_client` is False."""
     unlisted: Sequence[UnlistedResources] = ()
     """Further resources that can be read but are not listed."""
     frame: Frame | None = None
     """A function that marks skill text from other servers with its origin, wherever a model reads it."""
 
     def __post_init__(self) -> None:
-        """Convert enum values given as plain text. Raises `InvalidValueError`, also for a wrong scheme."""
+        """Convert texts to enum members, and check `scheme` and `authority`. Raises `InvalidValueError`."""
         for option, kind in _ENUMS.items():
             object.__setattr__(self, option, _member(option, kind, getattr(self, option)))
         UriBase.of(self.scheme, self.authority)
 
     @property
     def uri_base(self) -> UriBase | None:
-        """What replaces `skill://` in all URIs that clients see; None if nothing does."""
+        """What replaces `skill://` in all skill URIs that clients see; None if `scheme` is None."""
         return UriBase.of(self.scheme, self.authority)
 
 
@@ -123,10 +126,7 @@ def _member(option: str, kind: type[StrEnum], value: object) -> StrEnum:
 def all_features(
     library: Library, options: ServeOptions, prompts: "Mapping[str, Skill] | None" = None
 ) -> list[Feature]:
-    """Return the features that serve `library`, in the order in which clients see them.
-
-    `prompts` are the prompts of skills written in code.
-    """
+    """Return the features that serve `library`. `prompts` maps prompt names to skills written in code."""
     features = _all_features(library, options, prompts or {})
     if (uri_base := options.uri_base) is None:
         return features
@@ -152,7 +152,7 @@ def _all_features(library: Library, options: ServeOptions, prompts: "Mapping[str
 def _for_every_client(
     library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]", added: AddedFeatures
 ) -> Iterator[Feature]:
-    """Yield the features for clients without the Skills extension."""
+    """Yield the features that `every_client` adds, for clients without the Skills extension."""
     visible = VisibleSkills(library)
     in_tools = options.channel is Channel.TOOL_DESCRIPTION
     yield ToolsFeature(

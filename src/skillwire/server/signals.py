@@ -15,7 +15,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 async def on_stop_signal(stop: Callable[[], None]) -> AsyncGenerator[None]:
     """Call `stop` on each SIGINT or SIGTERM while the block runs.
 
-    Does nothing unless Skillwire owns the process.
+    On Windows, or if Skillwire does not own the process, signals keep their usual effect.
     """
     if not is_ours():
         yield

@@ -1,4 +1,4 @@
-"""The sources of skills, and everything that is needed to write a custom source."""
+"""The sources of skills, and the types that a custom source uses."""
 
 from typing import TYPE_CHECKING
 

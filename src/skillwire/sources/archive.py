@@ -57,7 +57,8 @@ class ArchiveSource(FetchedSource):
         """Serve the archive at `path`.
 
         It is unpacked into `cache`, which defaults to the platform's cache folder. With `live`, the last good
-        snapshot is served at once, and the file may be missing at first. Raises `PlatformError` on Windows.
+        snapshot is served at once, and the newest snapshot when it is unpacked. Raises `PlatformError` on
+        Windows.
         """
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
         name = label or Path(path).name.removesuffix(".gz").rpartition(".")[0] or "skills"
@@ -84,7 +85,7 @@ class ArchiveFetcher(Fetcher):
         return self._snapshots.last()
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
-        """Yield whenever the file changes. The file is checked every second, which costs little."""
+        """Yield when the file changes. It is checked after `every` seconds, but at least once a second."""
         while True:
             await anyio.sleep(min(every, _POLL_SECONDS))
             now = await anyio.to_thread.run_sync(_read_stamp, self._path)
@@ -131,7 +132,11 @@ def _read_stamp(path: Path) -> Stamp | None:
 
 
 def _strip_common_folder(paths: Iterable[str]) -> dict[str, str]:
-    """Map the paths in an archive, without the single top folder that GitHub adds, to the original paths."""
+    """Map the paths of the files to unpack to their paths in the archive.
+
+    If all files are in one top folder, as in archives from GitHub, the folder is removed from their paths.
+    Metadata of macOS is left out.
+    """
     found = {path: path for path in paths if not path.startswith(_MACOS_FOLDER)}
     tops = {path.partition("/")[0] for path in found if "/" in path}
     if len(tops) != 1 or not all("/" in path for path in found):
@@ -143,9 +148,9 @@ def _strip_common_folder(paths: Iterable[str]) -> dict[str, str]:
 
 
 def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
-    """Return the name of the folder for unpacking.
+    """Return the name of the folder for unpacking: `skills`, unless a skill is at the root of the archive.
 
-    If a skill is at the root, this is the skill's name (S4).
+    In that case, it is the skill's name (S4) or, if that is invalid, a name derived from the archive's name.
     """
     content = files.get(SKILL_FILE, files.get(SKILL_FILE.lower()))
     if content is None:
@@ -168,7 +173,7 @@ class _SnapshotStore:
         self._note = folder / f"{hashlib.sha256(os.fsencode(archive)).hexdigest()[:32]}.note"
 
     def find(self, digest: str) -> Path | None:
-        """Return the root of the snapshot with this digest, if it is in the cache."""
+        """Return the root of the snapshot with this digest, or None if it is not in the cache."""
         try:
             return next((root for root in sorted((self._folder / digest).iterdir()) if root.is_dir()), None)
         except OSError:
@@ -195,7 +200,7 @@ class _SnapshotStore:
         return self.find(digest) or self._folder / digest / name
 
     def remember(self, digest: str) -> None:
-        """Record the digest of the newest snapshot, and clean up. Raises `OSError`."""
+        """Record the digest of the newest snapshot and, if it is new, clean up. Raises `OSError`."""
         digests = _read_note(self._note)
         if digests[:1] == [digest]:
             return

@@ -1,4 +1,4 @@
-"""Create skill records from documents and files, and check the rules that apply to every source."""
+"""Create skill records from documents and files, and find exceeded limits, bad paths and clashes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -66,7 +66,10 @@ def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | 
 
 
 def path_problems(skill_path: str, paths: Iterable[str]) -> Iterator[Problem]:
-    """Yield a problem for each path that could not exist on disk. Used for skills that are not on disk."""
+    """Yield an error for each path that is invalid, that is also a folder, or that clashes with another path.
+
+    Used for skills that are not on disk.
+    """
     known = list(paths)
     if fault := path_fault(skill_path):
         yield Problem(skill_path, Rule.FILE_NAME, Severity.ERROR, f"the path of the skill {fault}", _RENAME)
@@ -82,7 +85,7 @@ def path_problems(skill_path: str, paths: Iterable[str]) -> Iterator[Problem]:
 
 
 def clashing_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Return each path that differs from an earlier path only in case or Unicode form (H7)."""
+    """Map each path to an earlier path that differs only in case or Unicode form, if there is one (H7)."""
     first: dict[str, str] = {}
     clashes: dict[str, str] = {}
     for path in paths:

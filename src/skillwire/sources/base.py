@@ -16,15 +16,18 @@ from skillwire.safe_text import quoted
 _FIX = "fix the source; it is scanned again automatically, within half a minute"
 _UNAVAILABLE_HINT = "nothing to do if it comes back: it is tried again from time to time"
 Progress: TypeAlias = Callable[[int], None]
-"""A function that a scan calls with the number of files and folders found so far."""
+"""A function that a scan calls with the number of files and folders, or of skills, found so far."""
 Locations: TypeAlias = frozenset[str]
 """The locations to scan again: values of `Origin.location`, or paths below them."""
 EVERYWHERE: Locations = frozenset()
-"""Scan everything again. This is the empty set, because no locations are named."""
+"""The empty set of locations, which means that everything is scanned again."""
 
 
 def source_problem(label: str, error: SourceError, *, known: bool) -> Problem:
-    """Return the problem for a source that cannot be scanned. `known` tells whether it was scanned before."""
+    """Return the problem for a source that cannot be scanned.
+
+    `known` tells whether its skills from an earlier scan are still served.
+    """
     what = "is served as it was" if known else "is not served"
     return Problem(
         ".",
@@ -60,7 +63,7 @@ def ignore_progress(_count: int) -> None:
 
 
 class Validator(ABC):
-    """A cheap check that data which was read earlier is unchanged."""
+    """A cheap check that data that was read earlier is unchanged."""
 
     __slots__ = ()
 
@@ -112,14 +115,17 @@ class Source(ABC):
 
     @property
     def fetched(self) -> datetime | None:
-        """When the source was last fetched or found unchanged; None if it is never fetched."""
+        """When the source was last fetched or found unchanged; None if that has never happened."""
         return None
 
     async def fetch(self) -> None:  # noqa: B027 - most have nothing to fetch
         """Fetch the newest version now, for the next scan. Raises `SourceError`."""
 
     async def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
-        """Fetch what the first scan needs. Called for all sources concurrently, before any scan."""
+        """Fetch what the first scan needs. Called for all sources concurrently, before they are scanned.
+
+        A `SourceError` is ignored, because the scan raises it again.
+        """
 
     @abstractmethod
     async def scan(self, progress: Progress = ignore_progress) -> Scan:

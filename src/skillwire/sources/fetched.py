@@ -45,7 +45,7 @@ class Snapshot:
     version: str
     """A commit or a digest. Snapshots with the same version have the same content."""
     problems: tuple[Problem, ...] = ()
-    """A problem for each part that had to be left out."""
+    """A problem for each part that was left out or is outdated, such as a skill or a submodule."""
     folder: Path | None = None
     """The folder to delete when the snapshot is no longer needed, if that is not `root`."""
 
@@ -58,7 +58,7 @@ class Fetcher(ABC):
 
     @abstractmethod
     async def fetch(self) -> Snapshot:
-        """Return a snapshot of the current content. If nothing has changed, this is the last snapshot.
+        """Return a snapshot of the current content, with the same root as before if nothing has changed.
 
         Raises `SourceError`.
 
@@ -67,10 +67,10 @@ class Fetcher(ABC):
 
     @abstractmethod
     def last(self) -> Snapshot | None:
-        """Return the last good snapshot from this or an earlier run, without a network request."""
+        """Return the last good snapshot from this or an earlier run, or None. Makes no network request."""
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
-        """Yield whenever it is time to fetch again."""
+        """Yield whenever it is time to fetch again: by default, after `every` seconds."""
         while True:
             await anyio.sleep(every)
             yield
@@ -91,7 +91,7 @@ class FetchedSource(Source):
         every: float = POLL_SECONDS,
         live: bool = False,
     ) -> None:
-        """Serve snapshots from `fetcher`, which fetches again after `every` seconds.
+        """Serve snapshots from `fetcher`, which decides when to fetch again, usually after `every` seconds.
 
         With `live`, the last good snapshot is served at once, and the newest snapshot as soon as it is
         fetched. Raises `PlatformError` on Windows.
@@ -137,7 +137,7 @@ class FetchedSource(Source):
 
     @property
     def last(self) -> Snapshot | None:
-        """The snapshot that is served, or would be served if fetching failed."""
+        """The snapshot that is served, or would be served if fetching failed; None if there is none."""
         return self._snapshot or self._fetcher.last()
 
     async def prepare(self) -> None:
@@ -193,7 +193,11 @@ class FetchedSource(Source):
                         yield where
 
     async def _retries(self) -> AsyncGenerator[Locations]:
-        """Retry while the machine is out of resources. A fetcher does not report the same change twice."""
+        """Retry a fetch as long as it fails because the machine is out of resources.
+
+        Yield `EVERYWHERE` if the snapshot or the error changes. Without retries, the change would be missed,
+        because a fetcher does not report it twice.
+        """
         pause = _FIRST_RETRY
         while isinstance(self._failure, SourceBusyError):
             await anyio.sleep(min(pause, self._every))
@@ -202,7 +206,7 @@ class FetchedSource(Source):
                 yield EVERYWHERE
 
     async def _try_fetch(self) -> bool:
-        """Try to fetch. Return whether the snapshot or the error changed."""
+        """Try to fetch. Return whether the snapshot or the error message changed."""
         before = self._snapshot, str(self._failure)
         with contextlib.suppress(SourceError):
             await self.fetch()

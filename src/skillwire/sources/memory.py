@@ -33,7 +33,7 @@ class MemorySkill:
     """A skill in memory."""
 
     path: str
-    """The skill path, which ends in the name of the skill."""
+    """The skill path. If it does not end in the skill's name, the name is appended."""
     files: Mapping[str, Content]
     """The files by relative path, including `SKILL.md`."""
 
@@ -44,7 +44,7 @@ class MemorySkill:
 
 
 class _ContentValidator(Validator):
-    """A validator that is current until a file in a `MemorySource` is replaced."""
+    """A validator that is current until its file in a `MemorySource` is replaced or removed."""
 
     __slots__ = ("_content", "_path", "_skill", "_skills")
 
@@ -123,7 +123,7 @@ class MemorySource(Source):
             raise SourceError(f"the function that makes {file.path} failed") from error
 
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
-        """Return a validator for a file with fixed bytes. Generated content has no validator."""
+        """Return a validator for a file with fixed bytes; None for every file of a dynamic skill."""
         skill = self._skills.get(path := entry.origin.location)
         content = None if skill is None else skill.files.get(file.path)
         if not isinstance(content, bytes) or not isinstance(file, SkillFile):
@@ -133,7 +133,7 @@ class MemorySource(Source):
     async def _cached_record(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
         """Return the record of a skill or its problems.
 
-        For an unchanged skill, this is the same object as before.
+        For an unchanged skill that is not dynamic, this is the same object as before.
         """
         known = self._records.get(skill.path)
         if known is None or known[0] is not skill or skill.dynamic:

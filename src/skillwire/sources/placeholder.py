@@ -37,7 +37,7 @@ class DeferredSource(WrappedSource):
 
 
 class UnavailableSource(Source):
-    """A source that could not be opened. Every scan and read raises `SourceError` with the reason."""
+    """A source that could not be opened. Every scan and read raises `SourceError`."""
 
     def __init__(self, label: str, place: str, reason: str, *, show_reason: bool = True) -> None:
         """Create a placeholder.

@@ -1,4 +1,4 @@
-"""Plain messages, which load faster than coloured output, and the error for a skill that does not exist."""
+"""Plain messages, without the slow import for colours, and the error for a skill that cannot be found."""
 
 import sys
 from collections.abc import Sequence

@@ -42,7 +42,7 @@ FromServers: TypeAlias = Annotated[
 ]
 ListNonconforming: TypeAlias = Annotated[
     bool,
-    Parameter(help="Also list skills with errors for which strict clients reject the whole list."),
+    Parameter(help="Also list skills that make strict clients reject the whole list."),
 ]
 PromptContents: TypeAlias = Annotated[
     Literal["resource", "text"],
@@ -72,8 +72,8 @@ def json_of(shape: str, *, same_as: str = "") -> Parameter:
     """Return the option `--json` of a command whose JSON has this shape.
 
     A shape names the keys of objects: `[{name, origin?}]` is a list of objects that all have `name`, and some
-    have `origin`. A key without a shape of its own can have any value. A key with a shape can also be null. `
-    or ` separates alternatives.
+    have `origin`. A key without a shape of its own can have any value. A key with a shape can also be null.
+    The word "or" separates alternatives. `same_as` is another option with the same effect.
     """
     does = f"Same as `{same_as}`" if same_as else "Print JSON"
     return Parameter(name="--json", help=f"{does}: `{shape}`.")

@@ -31,7 +31,7 @@ def stdout_console() -> Console:
 
 
 def stderr_console() -> Console:
-    """Return the console for everything that is not a result."""
+    """Return the console for messages, such as errors, questions and summaries. Lines are never wrapped."""
     return _Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 
 
@@ -87,9 +87,9 @@ def is_interactive() -> bool:
 
 
 def confirm(question: str) -> bool:
-    """Ask a yes-or-no question.
+    """Ask a yes-or-no question. Return whether the answer is `y` or `yes`.
 
-    Return False if the answer is not `y` or `yes`, or if there is no terminal.
+    Without a terminal, return False without asking.
     """
     if not is_interactive():
         return False
@@ -100,7 +100,7 @@ def confirm(question: str) -> bool:
 def print_content(content: bytes, path: str, kind: str, *, raw: bool) -> int:
     """Print a file and return the exit code.
 
-    On a terminal, unless `raw`, control characters are escaped and binary files are an error.
+    On a terminal, unless `raw` is set, invisible characters are escaped and binary files are an error.
     """
     if not raw and sys.stdout.isatty() and not is_text(content):
         print_error(

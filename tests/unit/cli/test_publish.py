@@ -173,6 +173,16 @@ def test_a_file_not_written_by_publish_is_never_overwritten(good: Path, cli: Cli
     assert not list(WELL_KNOWN.glob("returns*")), "what a failed run wrote was noted as ours"
 
 
+def test_an_identical_file_of_the_user_is_never_removed(good: Path, cli: Cli, tmp_path: Path) -> None:
+    assert cli("publish", "good", "--out", str(tmp_path / "copy")).code == 0
+    identical = (tmp_path / "copy" / WELL_KNOWN_FOLDER / "refunds/SKILL.md").read_bytes()
+    write(WELL_KNOWN, {"refunds/SKILL.md": identical})
+    assert cli("publish", "good", "--out", "site").code == 0
+    shutil.rmtree(good / "good/refunds")
+    assert cli("publish", "good", "--out", "site").code == 0
+    assert (WELL_KNOWN / "refunds/SKILL.md").read_bytes() == identical
+
+
 def test_a_list_of_files_cannot_make_us_remove_others(good: Path, cli: Cli) -> None:
     write(good, {"precious.txt": "mine\n"})
     bad = ["../../../precious.txt", str(good / "precious.txt"), 7]

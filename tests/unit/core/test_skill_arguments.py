@@ -72,6 +72,8 @@ def test_values_replace_placeholders_as_in_claude_code(
 def test_arguments_cannot_make_a_text_huge() -> None:
     with pytest.raises(TooLongError):
         NONE.fill("$ARGUMENTS " * 2000, {"arguments": "x" * 1000})
+    with pytest.raises(TooLongError):
+        NONE.fill("no placeholder", {"arguments": "x" * (MAX_ADDED + 1)})
     assert len(NONE.fill("$ARGUMENTS", {"arguments": "x" * MAX_ADDED})) == MAX_ADDED
 
 

@@ -385,6 +385,20 @@ def test_later_changes_of_a_schema_have_no_effect() -> None:
     assert client.exposed == [{"type": "endpoint", "path": "/a", "method": "GET", "inputSchema": IN}]
 
 
+def test_text_and_function_cannot_be_exposed_together() -> None:
+    client: Any = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    with pytest.raises(UsageError, match="both a text and a function"):
+        client.expose("/a/skill.md", "# A", lambda: "# B")
+    assert client.exposed == []
+
+
+def test_options_outside_the_options_value_are_refused() -> None:
+    client: Any = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    with pytest.raises(UsageError, match="options outside"):
+        client.expose("/a/skill.md", Options(), lambda: "# A", description="Lost.")
+    assert client.exposed == []
+
+
 def test_endpoint_cannot_be_exposed_as_text() -> None:
     client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
     with pytest.raises(InvalidValueError):

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from skillwire.drive import Auth, ClientInfo, DriveLimits, Hooks
+from skillwire.drive import Auth, ClientInfo, DriveLimits, Hooks, Invocation
 from skillwire.drive.headers import HeaderRule
 from skillwire.drive.identity import MAX_CLAIM, MAX_CLAIM_VALUES, TICKET_SECONDS, Tickets
 from skillwire.drive.registration import MAX_PATHS, RESERVED_IDS
@@ -443,6 +443,28 @@ async def test_request_with_the_server_token_is_not_forwarded() -> None:
         assert (await drive.get(f"/skills/app/a?t={TOKEN}")).status_code == 400
         assert (await drive.get("/skills/app/a", headers={"x-note": f"a {TOKEN}"})).status_code == 400
         assert TOKEN not in json.dumps(client.calls)
+
+
+class Watching(Hooks):
+    """Remembers what was called."""
+
+    def __init__(self) -> None:
+        self.invocations: list[Invocation] = []
+
+    async def authorize_invocation(self, invocation: Invocation) -> None:
+        self.invocations.append(invocation)
+
+
+async def test_hook_does_not_see_call_with_server_token() -> None:
+    hooks = Watching()
+    async with (
+        drive_server(hooks=hooks, token=TOKEN) as drive,
+        program(drive, registration("app", skills("/a/skill.md"))),
+    ):
+        assert (await drive.get("/skills/app/a?t=other")).status_code == 200
+        assert (await drive.get(f"/skills/app/a?t={TOKEN}")).status_code == 400
+    assert {"t": "other"} in [each.request.query for each in hooks.invocations]
+    assert TOKEN not in str([each.request for each in hooks.invocations])
 
 
 class Remembering(Hooks):

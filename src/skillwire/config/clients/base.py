@@ -40,7 +40,7 @@ class EntryError(SkillwireError):
 
 @dataclass(slots=True)
 class Variables:
-    """Replaces the variables that one client supports, and records which environment variables were used."""
+    """Replaces the variables that one client supports, and records the names of variables that were used."""
 
     pattern: re.Pattern[str]
     environment: Mapping[str, str] = field(repr=False)
@@ -109,11 +109,11 @@ class DeclaredServer:
     """Why there is no target; empty if there is one."""
     enabled: bool = True
     as_written: str = ""
-    """The server's URL or command as written in the file; complete if there is a target."""
+    """The server's URL or command as written in the file. Without a target, it may be incomplete or empty."""
     added: tuple[str, ...] = ()
-    """Environment variables for the server's program, as written in the file."""
+    """Environment variables for the server's program, as written in the file, and a note about `envFile`."""
     used: frozenset[str] = frozenset()
-    """The user's environment variables whose values are in the target."""
+    """The names of the variables whose values are in the target, such as `API_KEY` or `userHome`."""
 
 
 class Entry:
@@ -127,7 +127,7 @@ class Entry:
         self.folder = folder
         """The default working directory of the server's program. Relative paths start there."""
         self.added: tuple[str, ...] = ()
-        """Environment variables for the server's program, as written in the file."""
+        """As `DeclaredServer.added`."""
         self.as_written = ""
         """The complete URL or command as written in the file, set by `program` and `site`."""
 
@@ -191,7 +191,7 @@ class Entry:
         return with_headers(Target("server", url=url, as_written=as_written), self.mapping(headers))
 
     def _cwd(self) -> Path | None:
-        """Return the working directory: `cwd` in the file, relative to `folder`, or `folder` itself."""
+        """Return the working directory: `cwd` in the file, relative to `folder`, else `folder` (or None)."""
         cwd = self.text("cwd")
         if not cwd:
             return self.folder
@@ -214,7 +214,8 @@ def with_headers(target: Target, headers: Mapping[str, str]) -> Target:
 def parse_target(entry: Entry, url: str = "url") -> Target:
     """Return the target of an entry in the usual form.
 
-    Without a `type`, an entry with a `command` uses stdio, and any other entry uses HTTP.
+    Without a `type`, an entry with a `command` uses stdio, and any other entry uses HTTP. Raises `EntryError`
+    for the SSE transport and unknown types.
     """
     kind = entry.plain("type").lower() or ("stdio" if entry.has("command") else "http")
     if kind == "sse" or (not entry.has("type") and entry.plain(url).rstrip("/").endswith("/sse")):
@@ -256,7 +257,7 @@ def entries(document: Mapping[str, object], *keys: str) -> Iterator[tuple[str, o
 
 
 def _without_keys(match: re.Match[str]) -> str:
-    """Remove the credentials from a match in a URL."""
+    """Return `//` in place of user information in a URL, and nothing in place of a query or fragment."""
     return "//" if match[0].startswith("//") else ""
 
 
@@ -266,7 +267,7 @@ def _is_disabled(raw: object) -> bool:
 
 
 def _as_written(raw: object) -> str:
-    """Return the URL or command of an entry that may be invalid, or an empty string."""
+    """Return the URL or command of an entry that may be invalid, or an empty string if it has neither."""
     fields = as_object(raw)
     where = next((fields[key] for key in ("httpUrl", "url", "uri") if isinstance(fields.get(key), str)), None)
     if where is not None:

@@ -24,7 +24,7 @@ def _code_servers(
 ) -> Iterator[DeclaredServer]:
     variables = Variables(BRACES, client_env.environment)
     projects = dict(entries(document, "projects"))
-    for folder in client_env.projects:  # servers of a project override those for all projects
+    for folder in client_env.projects:  # first, because Claude Code prefers a project's servers
         project = as_object(projects.get(str(folder)))
         off = project.get("disabledMcpServers")
         for name, server in entries(project, "mcpServers"):

@@ -23,7 +23,11 @@ _EDITIONS = ("Code", "Code - Insiders")
 
 
 def editor_variables(client_file: ClientFile, client_env: ClientEnvironment) -> Variables:
-    """Return the variables that a file may use. The project counts as the open folder."""
+    """Return the variables that a file may use.
+
+    The open folder is the file's project. For the user's own file, it is the repository root or, outside a
+    repository, the current folder.
+    """
     workspace = client_file.project or client_env.projects[-1]
     return editor_variables_of(client_env.environment, client_env.home, workspace)
 
@@ -45,7 +49,7 @@ def with_env_file(make: Callable[[Entry], Target] = parse_target) -> Callable[[E
 
 
 def _variables(path: Path) -> dict[str, str]:
-    """Read the variables from a file with lines `NAME=value`. Values may be quoted."""
+    """Read the variables from a file with lines `NAME=value`. Values may be quoted. Raises `EntryError`."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
             raise EntryError("its `envFile` does not exist, or is too large")

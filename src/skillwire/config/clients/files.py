@@ -31,7 +31,7 @@ def parse_jsonc(text: str) -> object:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Replace a comment or comma with spaces, so that line and column numbers stay the same."""
+    """Replace a comment or comma with spaces, so that positions stay the same. Keep a string unchanged."""
     return match["kept"] or re.sub(r"[^\r\n]", " ", match[0])
 
 
@@ -120,7 +120,7 @@ class ClientEnvironment:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], folder: Path | None = None) -> "ClientEnvironment":
-        """Return the environment of this process, with `folder` as its current folder if it is given."""
+        """Return the client environment for these variables. The default `folder` is the current folder."""
         home = environment.get("USERPROFILE" if sys.platform == "win32" else "HOME")
         return cls((folder or Path.cwd()).absolute(), Path(home) if home else Path.home(), environment)
 

@@ -1,4 +1,4 @@
-"""Gemini CLI: `settings.json` in a project or the home directory. Variables are `$NAME` and `${NAME}`."""
+"""Gemini CLI: `.gemini/settings.json` in a project or the home directory, with variables such as `$NAME`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Goose: `extensions` in `config.yaml`, some of which are servers. Goose stores secrets elsewhere."""
+"""Goose: the MCP servers among the `extensions` in `config.yaml`. Goose keeps secrets outside this file."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -45,11 +45,11 @@ class KnownServer:
     file: ClientFile
     declared: DeclaredServer
     same_as: str = ""
-    """The label of the same server in another file; empty if there is none."""
+    """The label of an earlier entry for the same server; empty if there is none."""
     inside: bool = False
     """Whether the server's URL resolves to a loopback address or a private network."""
     taken_by: str = ""
-    """The client whose server already has the label that this server would get; empty if there is none."""
+    """The client whose server has, or may have, the label that this server would get; else empty."""
 
     @property
     def target(self) -> Target | None:
@@ -79,7 +79,7 @@ class KnownServer:
 
     @property
     def ready(self) -> bool:
-        """Whether the server can be contacted, apart from the user's consent."""
+        """Whether the server is enabled, has a target and is not a duplicate. Consent may still be needed."""
         return self.declared.enabled and self.declared.target is not None and not self.same_as
 
     @property
@@ -96,7 +96,7 @@ class KnownServer:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFile:
-    """A file that cannot be read, and the reason."""
+    """A file that cannot be read or names too many servers, and the reason."""
 
     client: Client
     file: ClientFile
@@ -110,7 +110,7 @@ class KnownServers:
     servers: tuple[KnownServer, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
     labels: Mapping[str, KnownServer] = field(default_factory=dict[str, KnownServer])
-    """The servers by label. Each server occurs once."""
+    """The servers by label, without duplicate entries."""
 
 
 def known_servers(environment: Mapping[str, str], folder: Path | None = None) -> KnownServers:
@@ -184,7 +184,10 @@ def _relabel(server: KnownServer, taken: Iterable[str], by: str) -> KnownServer:
 
 
 def _is_same_server(one: KnownServer, other: KnownServer) -> bool:
-    """Return whether two entries describe the same server with the same secrets."""
+    """Return whether two entries describe the same server with the same secrets.
+
+    Return False if only `other` is enabled.
+    """
     if one.target is None or other.target is None:
         return False
     return one.declared.enabled >= other.declared.enabled and _without_label(one.target) == _without_label(
@@ -201,12 +204,12 @@ MayReach = Callable[[KnownServer], bool]
 
 
 def deny_all(_server: KnownServer) -> bool:
-    """Return False for every server. The default if no one can be asked."""
+    """Refuse every server. Used if no one can be asked."""
     return False
 
 
 def is_address(argument: str) -> bool:
-    """Return whether an argument is a server's URL or command, not a label."""
+    """Return whether an argument is a server's URL or command instead of a label."""
     return argument.startswith((COMMAND, "http://", "https://", "mcp+http://", "mcp+https://"))
 
 

@@ -1,4 +1,4 @@
-"""`skillwire check --contract` and `--fix`: also check the contract, and fix some of the problems."""
+"""The options of `skillwire check` that check the contract, fix problems, and select changed skills."""
 
 import difflib
 from collections import defaultdict
@@ -31,7 +31,7 @@ from skillwire.terminal.messages import pluralize
 from skillwire.terminal.output import confirm, is_interactive, print_error, stderr_console
 
 ADOPTED = frozenset({Rule.CONTRACT_BLOCK_MISSING, Rule.CONTRACT_METADATA_FILE})
-"""The problems that `--adopt` solves."""
+"""The rules whose violations `--adopt` fixes."""
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -48,7 +48,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class WritableSkill:
-    """A checked skill in a folder that the user named."""
+    """A checked skill in a local folder that the user named, so that fixes may be written."""
 
     folder: Path
     checked: CheckedSkill
@@ -57,9 +57,10 @@ class WritableSkill:
 def find_repairs(
     problems: Iterable[Problem], skills: Mapping[str, WritableSkill], key: str | None, *, adopt: bool
 ) -> list[Repair]:
-    """Return the files that can be fixed automatically, with their fixed content. Changes nothing.
+    """Return the files that can be fixed automatically, with their fixed content. Writes no file.
 
-    With `adopt`, this includes skills without a metadata block. Prints why a skill cannot be adopted.
+    With `adopt`, a fix may also add a metadata block and remove `metadata.yaml`. If a skill cannot be
+    adopted, prints the reason.
     """
     rules: defaultdict[str, list[Rule]] = defaultdict(list)
     for problem in problems:
@@ -81,7 +82,10 @@ def find_repairs(
 
 
 def _adopt(path: str, skill: WritableSkill, content: bytes) -> tuple[bytes, Repair | None]:
-    """Return the `SKILL.md` with a metadata block, and the removal of `metadata.yaml` if there is one."""
+    """Return the `SKILL.md` with a metadata block, and a `Repair` that removes `metadata.yaml` if it exists.
+
+    If the skill cannot be adopted, prints the reason, and returns the content unchanged and None.
+    """
     sidecar = skill.folder / METADATA_FILE
     try:
         text = _content_of(sidecar)
@@ -101,7 +105,10 @@ def _content_of(sidecar: Path) -> bytes | None:
 
 
 def may_write(repairs: list[Repair], *, yes: bool) -> bool:
-    """Print a diff. Return whether to write the changes: with `yes`, or if the user confirms."""
+    """Print a diff. Return whether to write the changes: with `yes`, or if the user confirms.
+
+    If no one can be asked, because there is no terminal, prints an error and returns False.
+    """
     console = stderr_console()
     for repair in repairs:
         for line in _diff(repair):
@@ -150,7 +157,7 @@ def _diff(repair: Repair) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class ContractCheckFlags(CheckFlags):
-    """Options that add the repository contract and fixes to `check`."""
+    """Options that add the repository contract, fixes and a selection of changed skills to `check`."""
 
     contract: Annotated[bool, Parameter(help="Also check the repository contract.")] = False
     block_key: BlockKey = None
@@ -193,7 +200,7 @@ class ContractCheckFlags(CheckFlags):
         return found
 
     async def _find(self, library: Library) -> tuple[CheckResult, Mapping[str, WritableSkill]]:
-        """Return the result of the check, and the skills that may be written to, by the paths in problems."""
+        """Return the result of the check, and the skills whose files may be written, by path in problems."""
         result = CheckResult.of(library)
         skills = check_folders(library, self.block_key)
         selected = skills.checked.repository.skills

@@ -37,7 +37,7 @@ def graph(
 ) -> int:
     """Show the dependencies between skills, as declared by `depends_on` in the contract's metadata block.
 
-    The format `text` shows a tree, all cycles, and an order in which each skill comes after its dependencies.
+    The format `text` shows a tree, an order in which each skill comes after its dependencies, and cycles.
 
     Exit code 1: there is a cycle, or a dependency on an unknown skill.
 

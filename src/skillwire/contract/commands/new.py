@@ -33,7 +33,7 @@ Describe here what to do, step by step. Move details that are not always needed 
 
 
 def new_skill(name: str, *, key: str | None) -> str:
-    """Return the text of a new `SKILL.md`. With a `key`, it includes the contract's metadata block."""
+    """Return the text of a new `SKILL.md`. With a `key`, it has the contract's metadata block under it."""
     block = ""
     if key is not None:
         block = (
@@ -100,7 +100,7 @@ def new(
 
 
 def _key_around(folder: Path) -> str:
-    """Return the key of the metadata block that the skills beside this folder use."""
+    """Return the key of the metadata block that skills near this folder use, else the default key."""
     beside = chain(folder.parent.glob(f"*/{SKILL_FILE}"), folder.parent.parent.glob(f"*/*/{SKILL_FILE}"))
     return used_key(_frontmatter(file) for file in islice(beside, _MAX_BESIDE))
 

@@ -38,8 +38,8 @@ def project(
 ) -> int:
     """Write copies of skills that use only standard fields, for uploaders that reject all other fields.
 
-    The contract's metadata block is moved to the standard field `metadata`, from which it can be restored.
-    All other files are copied unchanged. The same skills always produce the same files. Files that this
+    The metadata block is moved to the standard field `metadata`. Other nonstandard fields are dropped. Files
+    other than `SKILL.md` are copied unchanged. The same skills always produce the same files. Files that this
     command did not write are never touched. If a skill violates the contract, nothing is written.
 
     Exit code 1: a skill violates the contract. With `--check`, also 1 if the copies are not current.

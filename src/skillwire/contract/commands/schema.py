@@ -58,7 +58,10 @@ _ICON: dict[str, Any] = {
 
 
 def frontmatter_schema(keys: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of skill frontmatter; with `keys`, the contract's block must be under one of them."""
+    """Return the JSON Schema of skill frontmatter.
+
+    With `keys`, it requires the contract's metadata block under exactly one of them.
+    """
     schema: dict[str, Any] = {
         "$schema": _DRAFT,
         "title": "Frontmatter of a SKILL.md",
@@ -159,8 +162,8 @@ def schema(
 ) -> int:
     """Print the JSON Schema of skill frontmatter, for editors and other programs.
 
-    A schema cannot express every rule, for example that a file exists, or that a skill is named like its
-    folder. `skillwire check` checks such rules, too.
+    A schema cannot express every rule, for example that a file exists, or that a skill has the name of its
+    folder. `skillwire check` also checks such rules.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""Rules for the metadata block: its id, version, tags, dependencies, icons and numbers."""
+"""Rules for the metadata block: its id, version, tags, dependencies and icons, and the size of numbers."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ from skillwire.core.record import Json
 from skillwire.frontmatter.positions import FieldPath
 from skillwire.safe_text import quoted
 
-# SemVer: numbers have no leading zeros, also in a pre-release. Build metadata may have leading zeros.
+# SemVer: numbers have no leading zeros, except in build metadata.
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _PRE = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD = r"[0-9A-Za-z-]+"
@@ -37,7 +37,10 @@ def is_semver(text: str) -> bool:
 
 
 def proposed_version(text: str) -> str:
-    """Return the version that `text` most likely means, or `1.0.0` if it does not begin with a number."""
+    """Return the version that `text` most likely means: `1.2.0` for `v1.2`.
+
+    Return `1.0.0` if `text` does not begin with a number or with `v` and a number.
+    """
     if (found := _ALMOST.match(text)) is None:
         return "1.0.0"
     # Do not convert to `int`, which refuses very long numbers.
@@ -195,7 +198,10 @@ def _items(subject: ContractSkill, name: str) -> list[Json]:
 
 
 def _list_of_text(subject: ContractSkill, name: str, what: str, rule: Rule, hint: str) -> Iterator[Problem]:
-    """Yield a problem unless the field is missing or a list of strings."""
+    """Yield a problem if a field is not a list, else one for each item that is not text.
+
+    A missing field is valid.
+    """
     value = subject.block.get(name, [])
     if not isinstance(value, list):
         yield subject.problem(subject.field_path(name), rule, f"the {what} are not a list", hint)

@@ -28,7 +28,10 @@ _FOR_THE_BLOCK: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def check_skill(facts: SkillFacts, key: str) -> Iterator[Problem]:
-    """Yield every problem of one skill. Accepts any frontmatter, however malformed."""
+    """Yield the problems of one skill, without its body and its relations to other skills.
+
+    Accepts any frontmatter, however malformed. `key` is the key of the metadata block.
+    """
     yield from standard_problems(facts)
     value = facts.frontmatter.get(key)
     subject = ContractSkill.of(facts, key)

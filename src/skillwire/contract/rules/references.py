@@ -1,4 +1,4 @@
-"""Rules for references and capabilities: compare the declared files and URIs with the served ones."""
+"""Rules for the form of references and capabilities, and for the existence of their files and URIs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -171,7 +171,7 @@ CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def _mappings(subject: ContractSkill) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Yield the references that are mappings. Another rule reports references that are not."""
+    """Yield the id and fields of each reference that is a mapping. `references_type` reports the others."""
     written = subject.block.get("references")
     for ref_id, reference in subject.references():
         if isinstance(written, dict) and isinstance(written[ref_id], dict):
@@ -300,14 +300,14 @@ CAPABILITY_CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 
 def served_uris(subject: ContractSkill) -> Iterator[str]:
-    """Yield every URI at which the skill is served, including aliases."""
+    """Yield the URIs of the document, of all declared references, and of their aliases."""
     yield from expected_uris(subject)
     for _, _, alias in subject.aliases():
         yield reference_uri(subject.namespace, alias)
 
 
 def _declared(subject: ContractSkill) -> Iterator[tuple[int, str]]:
-    """Yield the index and URI of each declared capability."""
+    """Yield the index and value of each capability that is text and not empty."""
     value = subject.block.get("capabilities")
     for at, uri in enumerate(value if isinstance(value, list) else ()):
         if isinstance(uri, str) and uri:

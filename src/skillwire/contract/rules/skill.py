@@ -1,4 +1,4 @@
-"""The input of the contract's rules, the severity of each rule, and the URIs of a published skill."""
+"""What the contract's rules share: input, severities, functions for ids and text, and a skill's URIs."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from skillwire.frontmatter.positions import FieldPath, format_field_path
 from skillwire.safe_text import quoted
 
 BLOCK_KEYS = ("x-skillwire", "x-personal-mcp")
-"""Frontmatter keys of the metadata block. Both are recognized, but not in one file."""
+"""Frontmatter keys of the metadata block. Each `SKILL.md` may use only one of them."""
 BLOCK_KEY = BLOCK_KEYS[0]
 """The key that is written, unless the repository uses the other one."""
 
@@ -85,7 +85,11 @@ CARD_TEMPLATE = f"{CATALOG}skills/{{id}}"
 
 
 def key_of(frontmatter: Mapping[str, Json], key: str | None, default: str = BLOCK_KEY) -> str:
-    """Return the key of the block: `key`, else the key in the frontmatter or projection, else `default`."""
+    """Return the key of the metadata block: `key` unless it is None, else the key that the frontmatter uses.
+
+    A block that a projection moved into `metadata` also counts. If there is no block under one of
+    `BLOCK_KEYS`, return `default`.
+    """
     if key is not None:
         return key
     written = next((each for each in BLOCK_KEYS if each in frontmatter), None)
@@ -93,31 +97,34 @@ def key_of(frontmatter: Mapping[str, Json], key: str | None, default: str = BLOC
 
 
 def projected_key(frontmatter: Mapping[str, Json], key: str | None) -> str | None:
-    """Return the key of the block that a projection moved into `metadata`, or None if there is none."""
+    """Return the key of the block that a projection moved into `metadata`, or None if there is none.
+
+    Looks for `key` or, if that is None, for each of `BLOCK_KEYS`.
+    """
     metadata = frontmatter.get("metadata")
     known = BLOCK_KEYS if key is None else (key,)
     return next((each for each in known if isinstance(metadata, dict) and f"{each}.id" in metadata), None)
 
 
 def looks_like_a_block(value: Json) -> bool:
-    """Return whether a field of a frontmatter seems to be a metadata block under another key."""
+    """Return whether the value of a field has the `id`, `version` and `capabilities` of a metadata block."""
     return isinstance(value, dict) and {"id", "version", "capabilities"} <= value.keys()
 
 
 def used_key(frontmatters: Iterable[Mapping[str, Json]]) -> str:
-    """Return the key for new blocks: the one that a repository with these frontmatters uses."""
+    """Return the key for new blocks: the first of `BLOCK_KEYS` that `frontmatters` use, else `BLOCK_KEY`."""
     used = {each for fields in frontmatters for each in BLOCK_KEYS if each in fields}
     return next((each for each in BLOCK_KEYS if each in used), BLOCK_KEY)
 
 
 @dataclass(frozen=True, slots=True)
 class SkillFacts:
-    """The facts about a skill that the contract's rules need, except its body."""
+    """The facts about a skill that the contract's rules need. The rules do not use the skill's body."""
 
     path: str
-    """The path of the skill's `SKILL.md`, relative to the checked folder."""
+    """The path of the skill's `SKILL.md`, as shown in problems."""
     folder: str | None
-    """The name of the skill's folder, or None if there is no folder with which to compare."""
+    """The name of the skill's folder, or None if there is no folder name to compare with the skill's name."""
     frontmatter: Mapping[str, Json]
     files: frozenset[str] | None = None
     """The paths of all files of the skill, or None if they are unknown."""
@@ -161,7 +168,7 @@ class ContractSkill:
 
     @property
     def namespace(self) -> str:
-        """The id in the skill's URIs. If the skill has no id, its name or folder."""
+        """The id in the skill's URIs. Without an id, its name or folder if one is valid, else `my-skill`."""
         guesses = (each for each in (self.name, self.facts.folder) if each and is_skill_name(each))
         return self.id or next(guesses, "my-skill")
 
@@ -184,7 +191,7 @@ class ContractSkill:
             yield ref_id, {**reference, "path": plain_path(path)} if isinstance(path, str) else reference
 
     def aliases(self) -> Iterator[tuple[str, int, str]]:
-        """Yield each alias as (reference id, position in its list, alias)."""
+        """Yield each alias that is text, as (reference id, index in its list, alias)."""
         for ref_id, reference in self.references():
             aliases = reference.get("aliases")
             for at, alias in enumerate(aliases if isinstance(aliases, list) else ()):
@@ -203,12 +210,15 @@ def is_id(text: str) -> bool:
 
 
 def kebab(text: str) -> str:
-    """Return `text` converted to kebab-case, or an empty string if no letter or digit is left."""
+    """Return `text` converted to kebab-case, or an empty string if it has no ASCII letter or digit."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def proposed_id(text: str, example: str) -> str:
-    """Return `text` converted to a valid id, or `example` if no letter or digit is left."""
+    """Return `text` converted to a valid id, or `example` if it has no ASCII letter or digit.
+
+    If the id would begin with a digit, `example` and a hyphen are put before it.
+    """
     words = kebab(text)
     return f"{example}-{words}" if words[:1].isdigit() else words or example
 

@@ -1,4 +1,7 @@
-"""Rules for the fields of the Agent Skills standard and Claude Code, and for a stray `metadata.yaml`."""
+"""Rules for the fields of the Agent Skills standard and Claude Code, and for an unused `metadata.yaml`.
+
+The module also gives problems found by the standard's rules the severities of the contract.
+"""
 
 import json
 import re
@@ -61,7 +64,7 @@ def _is_texts(value: Json) -> bool:
 _TEXT = _Kind("text", _is_text)
 _TEXTS = _Kind("text or a list of text", lambda value: _is_text(value) or _is_texts(value))
 
-# `disable-model-invocation` and `user-invocable` are checked by a rule that applies to every skill.
+# The standard's rules check `disable-model-invocation` and `user-invocable`.
 CLAUDE_FIELDS: Mapping[str, _Kind] = {
     "when_to_use": _TEXT,
     "arguments": _TEXTS,
@@ -81,7 +84,10 @@ CLAUDE_FIELDS: Mapping[str, _Kind] = {
 
 
 def standard_problems(facts: SkillFacts) -> Iterator[Problem]:
-    """Yield the problems found by the standard's rules, with the severities that the contract assigns."""
+    """Yield the problems found by the standard's rules, with the severities that the contract assigns.
+
+    Leaves out problems that a contract rule reports or that the contract accepts.
+    """
     for problem in facts.problems:
         judge = _SEVERITY_RULES.get(problem.rule)
         severity = problem.severity if judge is None else judge(facts.frontmatter)

@@ -1,4 +1,7 @@
-"""Asynchronous access to the stored approvals, grants and cached files of servers' skills."""
+"""Asynchronous access to the stored approvals, grants and cached files of servers' skills.
+
+`decided` converts an approval status to the trust of a record.
+"""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -36,7 +39,7 @@ def decided(
 ) -> SkillRecord:
     """Return a record with the trust that follows from its approval status.
 
-    `hint` tells how to approve the skill. `unbound` is the reason why no approval can be bound to it (H17).
+    `hint` tells how to approve the skill. `unbound` is the result of `why_unbound` (H17).
     """
     if approval_status is ApprovalStatus.APPROVED:
         return replace(record, trust=Trust.APPROVED, withheld=None)
@@ -47,7 +50,8 @@ def decided(
 class ApprovalStore:
     """Reads and writes the state of a host. Calls run in threads, because disks may be slow.
 
-    Nothing is stored if the host has no state, for the user's own skills, or under labels that are not bound.
+    Without a state, for the user's own skills, and under labels that are not bound, nothing is stored. Reads
+    then return an empty result, None, False, 0 or `UNKNOWN`.
     """
 
     def __init__(self, state: State | None) -> None:
@@ -86,26 +90,32 @@ class ApprovalStore:
         return {each.identity: await self.approval_status(each) for each in skills if each.identity in known}
 
     async def decisions(self, label: str) -> frozenset[Approval]:
-        """Return all stored decisions about a server's skills. Raises `StateError`."""
+        """Return all stored approvals for a label, including ended approvals. Raises `StateError`."""
         if self._state is None:
             return frozenset()
         every = await run_sync(self._state.approvals.all)
         return frozenset(each for each in every if each.label == label)
 
     async def approved(self, skill: HostedSkill) -> SkillClaim | None:
-        """Return the version of the skill that was approved last, or None if none was."""
+        """Return the version of the skill that was approved last, or None if none was.
+
+        The approval may have ended.
+        """
         if (state := self._state_for(skill)) is None:
             return None
         return await run_sync(state.approvals.approved, skill.label, skill.uri)
 
     async def has_approval(self, skill: HostedSkill) -> bool:
-        """Return whether a version of the skill is approved, which may have other files than this version."""
+        """Return whether an approval of any version of the skill is stored and has not ended."""
         if (state := self._state_for(skill)) is None:
             return False
         return await run_sync(state.approvals.has_approval, skill.label, skill.uri)
 
     async def unpacked(self, label: str) -> dict[str, SkillClaim]:
-        """Return the last approved versions of a server's skills whose files came from archives, by URI."""
+        """Return the last approved versions of a server's skills whose files came from archives, by URI.
+
+        Returns none if the state cannot be read.
+        """
         if self._state is None or label not in self._labels:
             return {}
         with suppress(StateError):  # the archives are fetched when they are needed
@@ -128,7 +138,10 @@ class ApprovalStore:
         return await run_sync(state.approvals.revocations, skill.label, skill.uri)
 
     async def grant(self, skill: HostedSkill, tools: frozenset[str]) -> None:
-        """Store the tools that a skill may use. They are revoked with its approval. Raises `StateError`."""
+        """Store the tools that a skill may use without asking, replacing earlier grants.
+
+        The grants end with the approval. Raises `StateError`, also if this version is not approved.
+        """
         if (state := self._state_for(skill)) is not None:
             await run_sync(state.grants.grant, skill.label, skill.claimed, tools)
 
@@ -139,7 +152,7 @@ class ApprovalStore:
         return await run_sync(state.grants.granted, skill.label, skill.claimed)
 
     async def cached(self, skill: HostedSkill, file: FileClaim) -> bytes | None:
-        """Return the cached bytes of a file if they match the claim, else None (H24)."""
+        """Return the cached bytes of a file; None if there are none that match the claim (H24)."""
         if (state := self._state_for(skill)) is None:
             return None
         with suppress(StateError):  # the caller fetches it

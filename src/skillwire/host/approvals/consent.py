@@ -1,4 +1,4 @@
-"""Approvals in one session, combined with stored approvals. Each approval is bound to content (H17)."""
+"""Approvals in one session, combined with stored approvals. Each is bound to listed content (H17)."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -48,13 +48,16 @@ class Consent:
         self._approval_store = approval_store
         self._session_approvals: dict[Identity, _SessionApproval] = {}
         self._before: dict[Identity, HostedSkill] = {}
-        """The approved versions of skills that have changed since they were approved."""
+        """The versions that were approved in this session, of skills that have changed since then."""
         self._executable_sets: set[frozenset[tuple[Identity, str | None]]] = set()
-        """Sets of skills for which the user allowed execution for the rest of the session."""
+        """Sets of skill versions. While exactly one such set is loaded, the user lets any code run."""
         self._ask_lock = anyio.Lock()
 
     async def is_approved(self, skill: HostedSkill) -> bool:
-        """Return whether this version of the skill is approved and the approval is not revoked."""
+        """Return whether this version of the skill has a valid approval, in this session or in the state.
+
+        The user's own skills count as approved.
+        """
         if skill.local:
             return True
         stored, approval = (
@@ -68,7 +71,9 @@ class Consent:
     async def ask_to_load(self, skill: HostedSkill, acting: tuple[HostedSkill, ...] = ()) -> bool:
         """Return whether a skill may be loaded. Asks the user unless the skill is approved or the user's own.
 
-        Dynamic content needs approval each time (H17).
+        A skill that lists no files needs approval each time (H17). A new answer ends an earlier approval in
+        this session. With `KEEP`, the approval is also stored if possible. `acting` are the skills from
+        servers that are already loaded.
         """
         if skill.local:
             return True
@@ -91,14 +96,14 @@ class Consent:
             return True
 
     async def has_approval(self, skill: HostedSkill) -> bool:
-        """Return whether an approval of some version of a server's skill is stored."""
+        """Return whether an approval of any version of a server's skill is stored and has not ended."""
         return not skill.local and await self._approval_store.has_approval(skill)
 
     async def bind(self, skill: HostedSkill, unpacked: HostedSkill) -> bool:
-        """Bind the approval of a packed skill to its files (H17).
+        """Bind the approval of a packed skill to its files, and store it if the user chose `KEEP` (H17).
 
-        Return False if the session no longer has a valid approval, for example because it was revoked while
-        the archive was fetched.
+        `unpacked` is the skill with its files. Returns False if the session no longer has a valid approval,
+        for example because it was revoked while the archive was fetched.
         """
         approval = self._session_approvals.get(skill.identity)
         if approval is None or approval.revocations != await self._approval_store.revocations(skill):
@@ -117,8 +122,8 @@ class Consent:
         """Return whether the user lets the code `what` run while these skills are loaded.
 
         The answer `KEEP` allows any code while exactly these skills are loaded, in this session (H21). This
-        permission ends if the approval of one of the skills is revoked, or with `changed`, which means that
-        one of them has changed. It is not restored if the skill changes back (H15, H17).
+        permission ends when one of the skills changes or its approval is revoked, and does not return if the
+        skill changes back (H15, H17). `changed` means that one of the skills has changed since it was loaded.
         """
         acting = frozenset((each.identity, content_key(each)) for each in skills)
         approved = not changed and await self._covers_all(skills)
@@ -132,13 +137,13 @@ class Consent:
         return answer in _YES
 
     async def ask_foreign_read(self, skills: tuple[HostedSkill, ...], server: str, uri: str) -> bool:
-        """Return whether the user lets a skill read from another server, for this one read only (H22)."""
+        """Return whether the user lets skills of other servers read `uri` from `server`, this once (H22)."""
         return await self._ask_serially(ForeignReadRequest(skills, server, uri)) in _YES
 
     def on_registry_change(self, registry: Registry) -> None:
-        """Drop this session's approvals of skills that have changed.
+        """Drop this session's approvals of skills that have changed, and permissions to run code with them.
 
-        An approval is not restored if the skill changes back (H15, H17).
+        Neither returns if the skill changes back (H15, H17).
         """
         for identity, approval in list(self._session_approvals.items()):
             fresh = registry.get(identity)

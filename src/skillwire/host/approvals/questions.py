@@ -53,7 +53,7 @@ class Changes:
 
     @classmethod
     def between(cls, before: ListedSkill, after: ListedSkill) -> "Changes":
-        """Return the differences. Files are not compared if those of a version are still in an archive."""
+        """Return the differences. The files are not compared if one of the versions is packed."""
         packed = is_packed(before) or is_packed(after)
         old = {} if packed else {file.uri: file.digest for file in before.files or ()}
         new = {} if packed else {file.uri: file.digest for file in after.files or ()}
@@ -71,7 +71,8 @@ class Changes:
 def needs_new_approval(before: ListedSkill, after: ListedSkill) -> bool:
     """Return whether `after` needs a new approval although `before` was approved (H15, H17).
 
-    If a file has no digest, any difference in the listed data requires a new approval.
+    If both versions list their files, only the URIs and digests of the files count. Otherwise, any difference
+    in the listed data requires a new approval.
     """
     if is_packed(before) or is_packed(after):
         return bool(Changes.between(before, after))
@@ -81,7 +82,11 @@ def needs_new_approval(before: ListedSkill, after: ListedSkill) -> bool:
 
 
 def _same_delivery(before: ListedSkill, after: ListedSkill) -> bool:
-    """Return whether two versions have the same deliveries, which do not matter if both list their files."""
+    """Return whether two versions have the same deliveries. Always true if both versions list their files.
+
+    A packed version also matches an unpacked version if it still lists the archive of the unpacked version,
+    and if it lists no other digest for the `SKILL.md`.
+    """
     if before.files is not None and after.files is not None:
         return True
     for unpacked, packed in ((before, after), (after, before)):
@@ -94,7 +99,7 @@ def _same_delivery(before: ListedSkill, after: ListedSkill) -> bool:
 
 
 def _compared_fields(before: ListedSkill, after: ListedSkill) -> Iterable[str]:
-    """Return the fields to compare: all, or those of the packed version if the other one is unpacked."""
+    """Return the names of the fields to compare: all, or those of the packed version if one is unpacked."""
     if before.archive is not None and is_packed(after):
         return after.frontmatter.keys()
     if after.archive is not None and is_packed(before):
@@ -130,7 +135,10 @@ class Inspection:
     effects: tuple[str, ...]
     """The tools and other effects that the frontmatter requests. Approval grants none of them (H21)."""
     changes: Changes | None
-    """The differences from the approved version; None if no version was approved."""
+    """The differences from the version that was approved last; None if no version was approved.
+
+    In a `LoadRequest`, also None if there are no differences.
+    """
 
     @property
     def size(self) -> int | None:
@@ -153,10 +161,11 @@ class Answer(StrEnum):
 
     NO = "no"
     ONCE = "once"
-    """Yes: if a skill is loaded, for this session; if code runs or another server is read, only this time."""
+    """Yes. A skill may be loaded in this session. Code may run, or another server be read, only this time."""
     KEEP = "keep"
-    """Yes: if a skill is loaded, until the skill changes, also in later sessions; if code runs, for this
-    session.
+    """Yes, for longer. A skill may be loaded until it changes or its approval is revoked, also in later
+    sessions. Code may run in this session while the same skills are loaded. Another server may be read only
+    this time.
     """
 
 
@@ -171,7 +180,7 @@ class LoadRequest:
     can_be_kept: bool = False
     """Whether `KEEP` lasts longer than `ONCE`.
 
-    This requires a digest for every file, and a host with a state.
+    This requires a digest for every file or for the archive, and a host with a state.
     """
 
     @property
@@ -179,7 +188,7 @@ class LoadRequest:
         return self.inspection.skill
 
     def __str__(self) -> str:
-        """Return the question with all facts, without control characters (H23, H27)."""
+        """Return the question with the facts to show, without control characters (H23, H27)."""
         skill, changes = self.skill, self.inspection.changes
         lines = [
             f"Load the skill {skill.quoted} from the {skill.origin}?",
@@ -232,7 +241,7 @@ class ExecutionRequest:
     """The question whether this code may run while these skills are loaded (H21)."""
 
     what: str
-    """The command or program that the tool would run."""
+    """The command or code to run."""
     skills: tuple[HostedSkill, ...]
 
     def __str__(self) -> str:
@@ -261,7 +270,7 @@ def _named(skills: tuple[HostedSkill, ...]) -> str:
 Request: TypeAlias = LoadRequest | ExecutionRequest | ForeignReadRequest
 """Any question to the user."""
 Approver: TypeAlias = Callable[[Request], Awaitable[Answer]]
-"""An async function that asks the user. It is called with one request at a time."""
+"""An async function that asks the user. Each session calls it with one request at a time."""
 
 
 async def deny_all(_request: Request) -> Answer:

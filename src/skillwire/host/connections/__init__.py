@@ -1,1 +1,1 @@
-"""Connections to other servers: targets, transports, and limits on received data."""
+"""Connections to other servers: targets, labels, transports, and limits on received data."""

@@ -1,7 +1,7 @@
-"""Recognize loopback and private addresses, to which no server or redirect may direct Skillwire.
+"""Recognize loopback and private addresses, to which only the user may direct Skillwire.
 
-Services at such addresses often require no password over plain `http`. With `https`, they would need a
-certificate for the requested name.
+Services at such addresses often require no password. Over `https`, a connection succeeds only if the service
+has a certificate for the requested name, so some checks are for plain `http` only.
 """
 
 import ipaddress
@@ -19,7 +19,10 @@ _V4_BITS = 0xFFFF_FFFF
 
 
 def is_private_address(address: str) -> bool:
-    """Return whether an IP address is a loopback, private or multicast address."""
+    """Return whether an IP address is not public: loopback, private, link-local, multicast or reserved.
+
+    If an IPv6 address contains an IPv4 address, the IPv4 address counts.
+    """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):  # some contain an IPv4 address
         embedded = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
@@ -56,7 +59,7 @@ def is_plain_http(url: str) -> bool:
 def resolves_to_private(url: str) -> bool:
     """Return whether the host of a URL currently has a private address.
 
-    Resolves the host name, so it may block.
+    Returns False if the host has no address. Resolves the host name, so it may block.
     """
     try:
         host = urlsplit(url).hostname or ""

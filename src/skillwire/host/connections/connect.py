@@ -37,7 +37,8 @@ async def bounded_streams(
 ) -> AsyncGenerator[Any]:
     """Yield a transport's streams with traffic limits.
 
-    `ended` is called when the stream of incoming messages ends, with a reason if the server exceeded a limit.
+    `ended` is called when the stream of incoming messages ends. Its argument is the limit that the server
+    exceeded, or an empty string.
     """
     async with transport as (read, write):
         yield _Incoming(read, traffic, ended), _Outgoing(write, traffic)
@@ -141,11 +142,11 @@ async def connected(
     on_end: Callable[[str], None] = lambda _: None,
     limits: TrafficLimits | None = None,
 ) -> AsyncGenerator[Client]:
-    """Yield a client that is connected to the server. Raises `UnavailableError`.
+    """Yield a client that is connected to the server. `mode` is the protocol mode of the SDK's client.
 
-    If the server is a program, the error includes the last line of the program's stderr. `on_message`
-    receives notifications. `on_end` is called when the connection ends, with a reason if the server exceeded
-    `limits`.
+    Raises `UnavailableError` if the server does not answer or the connection is lost. If a program does not
+    answer, the error includes the last line of its stderr. `on_message` receives notifications. `on_end` is
+    called when the connection ends, with a reason if the server exceeded `limits`.
     """
     traffic = Traffic(limits)
     with silence_sdk_logging(), StderrTail() as stderr, anyio.CancelScope() as closing:

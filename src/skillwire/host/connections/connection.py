@@ -21,7 +21,7 @@ from skillwire.protocol.claims import SkillClaim
 from skillwire.safe_text import quoted
 
 _MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
-"""Seconds after which a notification stream that ended is reopened."""
+"""Shortest and longest pause before a notification stream that ended is reopened, in seconds."""
 _MAX_URIS = 2_000
 """Maximum number of subscribed resources. Changes to other resources are found by polling."""
 _MAX_SUBSCRIPTIONS = 200
@@ -47,7 +47,7 @@ class Listener:
         self._begun.set()
 
     def attend(self, skills: Iterable[SkillClaim]) -> None:
-        """Subscribe to these skills. Without subscriptions, servers only report changes to lists.
+        """Subscribe to these skills only. Without subscriptions, servers report only changes to lists.
 
         Some servers report a change in a skill's folder for the folder's URI, and others only for the URI of
         `SKILL.md`. So this method subscribes to both.
@@ -58,13 +58,16 @@ class Listener:
             self._uris_changed.set()
 
     async def handle_message(self, message: object) -> None:
-        """Handle a notification of the 2025 protocol versions. (In 2026-07-28, a stream delivers them.)"""
+        """Call `on_change` for a change notification in the 2025 protocol versions.
+
+        In version 2026-07-28, a stream delivers the notifications instead.
+        """
         kinds = (types.ResourceListChangedNotification, types.ResourceUpdatedNotification)
         if isinstance(message, kinds) and not self._modern:
             self._on_change()
 
     async def run(self, client: Client) -> None:
-        """Listen until cancelled.
+        """Listen after `begin`, until cancelled. Return early if the server has no streams or subscriptions.
 
         It is not an error if a server sends no notifications, because callers can poll.
         """
@@ -73,7 +76,7 @@ class Listener:
         if self._modern:
             await self._follow_streams(client)
         else:
-            self._on_change()  # notifications before this moment were not handled
+            self._on_change()  # changes before the subscriptions are not reported
             await self._subscribe(client)
 
     async def _follow_streams(self, client: Client) -> None:
@@ -98,7 +101,10 @@ class Listener:
         *,
         task_status: TaskStatus[anyio.CancelScope],
     ) -> None:
-        """Follow a stream, and reopen it when it ends. Each reopening counts as a change."""
+        """Follow a stream, and reopen it when it ends.
+
+        Each reopening counts as a change, and so does the opening of the `first` stream.
+        """
         pause, started = _MIN_PAUSE, False
         with anyio.CancelScope() as scope:
             while True:
@@ -122,7 +128,10 @@ class Listener:
                 await anyio.sleep(pause)
 
     async def _subscribe(self, client: Client) -> None:
-        """Subscribe to each resource, and unsubscribe from removed resources."""
+        """Subscribe to each resource, and unsubscribe from removed resources, until cancelled.
+
+        Returns at once if the server does not support subscriptions.
+        """
         resources = client.server_capabilities.resources
         if resources is None or resources.subscribe is not True:
             return
@@ -149,7 +158,7 @@ class Connect(Protocol):
     def __call__(
         self, *, on_message: MessageHandlerFnT, on_end: Callable[[str], None]
     ) -> AbstractAsyncContextManager[Client]:
-        """Return a connection. Entering it may raise `UnavailableError`."""
+        """Return the connection as a context manager. Entering it may raise `UnavailableError`."""
         ...
 
 
@@ -167,7 +176,7 @@ class Connection:
         self.was_connected = False
         """Whether the server ever answered."""
         self.overload = ""
-        """The limit that the server exceeded, if that ended the connection."""
+        """The limit that the server exceeded, if this ended the connection; otherwise empty."""
         self._client: Client | None = None
         self._failure: UnavailableError | None = None
         self._opened, self._ended = anyio.Event(), anyio.Event()
@@ -182,7 +191,10 @@ class Connection:
         return self._task.done()
 
     async def client(self) -> Client:
-        """Wait until the connection is open, and return its client. Raises `UnavailableError`."""
+        """Wait until the connection is open, and return its client.
+
+        If it does not open in time, or has ended, drops the connection and raises `UnavailableError`.
+        """
         with anyio.move_on_after(_TIMEOUT):
             await self._opened.wait()
         if self._client is None:
@@ -197,7 +209,10 @@ class Connection:
         self._scope.cancel()
 
     async def close(self) -> None:
-        """Close the connection properly, and wait until its task and process have ended."""
+        """Close the connection, and wait until its task has ended.
+
+        A connection that never opened, or whose server exceeded a limit, is ended at once.
+        """
         self._end()
         if self.was_connected and not self.overload:
             await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT)

@@ -1,4 +1,4 @@
-"""Messages for servers that require a login, with the command to run."""
+"""Messages about servers that require a login: what is wrong, and what the user can do."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ _LONGEST_SCOPE = 300
 
 @dataclass(frozen=True, slots=True)
 class LoginAdvice:
-    """Messages to the user about a server that requires a login."""
+    """The messages to the user about one server that requires a login."""
 
     label: str
     argument: str

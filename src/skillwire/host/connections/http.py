@@ -1,6 +1,6 @@
-"""Streamable HTTP to an untrusted server.
+"""Connect to an untrusted server over Streamable HTTP.
 
-Limits responses, sends secrets to one origin only, and reports login errors.
+Responses are limited, secrets are sent only to the server's origin, and login errors are reported.
 """
 
 import secrets
@@ -33,9 +33,9 @@ _CONNECT, _READ = 30.0, 60.0
 _CLOSE_TIMEOUT = 2.0
 """Seconds in which a server must confirm the end of a session."""
 _STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
-"""Seconds between requests for notification streams, after the first few.
+"""Seconds between requests for notification streams, and the number of first requests without this pause.
 
-A server could end each stream at once.
+The pause is needed because a server could end each stream at once.
 """
 _NAMED_BY_A_PROJECT = (
     "it uses plain `http` at a loopback address or in a private network, and only a project's file names it"
@@ -110,8 +110,8 @@ async def http_streams(
     """Yield the streams of a connection, for a client of the SDK.
 
     `token` overrides an `Authorization` header. With `public_only`, no connection is made to a loopback
-    address or a private network. `tokens` supplies the token of a stored login. `advice` supplies the error
-    message if the server requires a login.
+    address or a private network. `tokens` supplies the token of a stored login, if there is no other token.
+    `advice` supplies the error message if the server requires a login.
     """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
     throttle = _Throttle(traffic)
@@ -139,7 +139,10 @@ async def http_streams(
 
 
 class _Throttle:
-    """Delays repeated stream requests of the SDK, and limits the time of the final `DELETE`."""
+    """Prepares each request: starts to count the response headers, and limits the time of the final `DELETE`.
+
+    Repeated requests of the SDK for notification streams are delayed.
+    """
 
     def __init__(self, traffic: Traffic) -> None:
         self._traffic = traffic
@@ -180,7 +183,7 @@ def _refusal(response: httpx2.Response) -> str:
 
 
 class _OriginHeaders(httpx2.Auth):
-    """Adds headers to requests to one origin. Redirects to other origins do not get them."""
+    """Adds headers to requests to one origin, and removes them from redirects to other origins."""
 
     def __init__(self, url: httpx2.URL, headers: Mapping[str, str]) -> None:
         self._origin = _origin(url)
@@ -195,7 +198,10 @@ class _OriginHeaders(httpx2.Auth):
 
 
 class _Authorization(_OriginHeaders):
-    """Adds headers and a login's token to requests to one origin. A refused token is renewed once."""
+    """Adds headers and a login's token to requests to one origin. A refused token is renewed once.
+
+    If the server requires a login, the body of its response is replaced with an error message.
+    """
 
     def __init__(
         self,
@@ -228,7 +234,10 @@ class _Authorization(_OriginHeaders):
             replace_body(response, failure or self._message(self._advice, response, had=token is not None))
 
     async def _get_token(self, refused: str | None) -> tuple[str | None, str]:
-        """Return the token to send, and an error message if the stored login cannot be used."""
+        """Return the token to send or None, and an error message if the stored login cannot be used.
+
+        `refused` is a token to renew.
+        """
         if self._tokens is None:
             return None, ""
         try:
@@ -257,7 +266,11 @@ def _is_confidential(url: httpx2.URL) -> bool:
 
 
 class _BoundedBody(httpx2.AsyncByteStream):
-    """The body of a response. Reading it raises `StreamError` when it exceeds its limits."""
+    """The body of a response.
+
+    Reading it raises `StreamError` if the response is refused, or if the response or connection exceeds a
+    limit.
+    """
 
     def __init__(
         self, stream: httpx2.AsyncByteStream, refusal: str, answer: Answer | None, traffic: Traffic

@@ -9,15 +9,17 @@ from skillwire.errors import InvalidValueError
 
 LABEL_LENGTH = 64
 LABEL_RULE = "1-64 letters, digits, dots, underscores and hyphens, the first a letter or digit"
-"""A label must also work as a folder name, and as the first part of a `skill://` URI."""
+"""The rule for labels. A label also serves as a folder name, and as the first part of a `skill://` URI."""
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _WORDS = 3
-"""Maximum number of words from a command in its label.
+"""Maximum number of words from a command in its label, including the program's name.
 
-Words after an option are not used, because they may be secret.
+Only leading options are skipped. Words after a later option are not used, because they may be secret.
 """
+_SECRET_OPTION = re.compile(r"--?.*(?:token|secret|passw|key|auth|credential|header)", re.IGNORECASE)
+"""Matches an option whose value may be a secret."""
 
 
 def is_label(text: str) -> bool:
@@ -32,21 +34,29 @@ def validate_label(text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Return the valid label that is most similar to `text`."""
+    """Return `text` as a valid label: other characters become hyphens, and the end may be cut off.
+
+    Returns `server` if no valid character is left.
+    """
     return _UNSAFE_CHARACTERS.sub("-", text).strip("._-")[:LABEL_LENGTH].rstrip("._-") or "server"
 
 
 def url_slug(url: str) -> str:
-    """Return a label for a URL, from its host and path only."""
+    """Return a label for a URL, created from its host, port and path only."""
     parts = urlsplit(url)
     return slug(f"{parts.netloc.rpartition('@')[2]}{parts.path}")
 
 
 def command_slug(command: Sequence[str]) -> str:
-    """Return a label for a command, created from the program's name and the words before the first option."""
+    """Return a label for a command, created from the program's name and the first other words.
+
+    Options before these words are skipped, and so is the value of an option that may be a secret. The words
+    end at the next option or at a word with `=`.
+    """
     program, *words = command
     while words and words[0].startswith("-"):
-        del words[0]
+        has_secret = _SECRET_OPTION.match(words[0]) and "=" not in words[0]
+        del words[: 2 if has_secret else 1]
     named = [program]
     for word in words:
         if word.startswith("-") or "=" in word or len(named) == _WORDS:

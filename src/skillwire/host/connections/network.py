@@ -17,7 +17,10 @@ _RECEIVING = "receive_response_headers"
 
 
 def counting_client(**options: Any) -> httpx2.AsyncClient:
-    """Return a client that limits the size of response headers, for direct and proxied connections."""
+    """Return a client that limits the size of response headers, for direct and proxied connections.
+
+    Each request needs the trace function from `head_trace`.
+    """
     client = httpx2.AsyncClient(**options)
     # There is no public API for this. A custom transport would ignore proxies from the environment.
     parts: dict[str, Any] = vars(client)
@@ -30,7 +33,10 @@ def counting_client(**options: Any) -> httpx2.AsyncClient:
 
 
 class _Head:
-    """Counts the bytes of response headers, including any number of interim (1xx) responses."""
+    """Counts the bytes of response headers, including any number of interim (1xx) responses.
+
+    Too many bytes end the connection.
+    """
 
     def __init__(self, traffic: Traffic) -> None:
         self._traffic, self._left = traffic, traffic.limits.head_bytes
@@ -128,7 +134,7 @@ class _PublicOnly(httpcore2.AsyncNetworkBackend):
 def head_trace(traffic: Traffic) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
     """Return a trace function for `httpcore2` that counts the bytes of response headers.
 
-    It must run in the task that reads the response.
+    The function must be called in the task that reads the response.
     """
 
     async def trace(event: str, _: Mapping[str, Any]) -> None:

@@ -56,7 +56,10 @@ _END = 100
 
 
 class StderrTail:
-    """A pipe for a program's stderr. The text may contain anything, so it never reaches the terminal."""
+    """Keeps the end of a program's stderr, through a pipe.
+
+    The text may contain anything, so the program must not write it to the terminal.
+    """
 
     def __init__(self) -> None:
         self._tail = b""
@@ -100,7 +103,8 @@ async def stdio_streams(
 ) -> AsyncGenerator[Any]:
     """Start a program, and yield the streams of a connection to it, for a client of the SDK.
 
-    On exit, the program and all its child processes are ended. Raises `OSError` or `ValueError`.
+    On exit, the program's stdin is closed. A program that does not exit in time is terminated together with
+    its child processes. Raises `OSError` or `ValueError`.
     """
     process = await _start_process(command, cwd, dict(env), errors)
     # Do not await before the task group: a cancellation would leave the process running.
@@ -172,7 +176,12 @@ async def _drain(stdout: ByteReceiveStream) -> None:
 
 
 def _message(line: bytes, values: int, limit: Answer, traffic: Traffic) -> SessionMessage | Exception | None:
-    """Parse a line. Everything except a response counts as unsolicited."""
+    """Return the message in a line, or None for an empty line.
+
+    An oversized or invalid response becomes an error response, so that its request ends. If the request is
+    unknown, an oversized line is dropped, and an invalid line becomes a `ValueError`. Everything except a
+    valid response to a pending request counts as unsolicited.
+    """
     if not line.strip():
         traffic.count_unsolicited(len(line) + 1, messages=1)
         return None
@@ -203,7 +212,10 @@ def _count_answer(request: object, size: int, traffic: Traffic) -> bool:
 
 
 def _error_answer(line: bytes, reason: str) -> Any:
-    """Return an error response for the request to which a line belongs, so that the request ends."""
+    """Return an error response for the request to which a line belongs, so that the request ends.
+
+    Returns None if the line is no response, or if its request id cannot be found.
+    """
     content = _CONTENT.search(line)
     if b'"jsonrpc"' not in line or content is None:
         return None
@@ -241,7 +253,10 @@ async def _start_process(
 
 
 async def _stop(process: Any, *, force: bool) -> None:
-    """End a program: close its stdin, wait, then terminate it and its child processes."""
+    """Close a program's stdin, and wait until it exits. If it does not, terminate it and its child processes.
+
+    With `force`, terminate the program without waiting.
+    """
     with suppress(*_BROKEN):
         await process.stdin.aclose()
     if force or not await _exits_within(process, _GRACE):

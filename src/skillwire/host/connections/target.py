@@ -16,14 +16,14 @@ from skillwire.host.connections.labels import command_slug, url_slug, validate_l
 from skillwire.safe_text import quoted
 
 COMMAND = "stdio:"
-"""The prefix of a command that starts a server. Equivalent to `-- command`."""
+"""In arguments, the prefix of a command that starts a server. Equivalent to `-- command`."""
 _SHORTEST_SECRET = 8
 """Minimum length of a value that is treated as secret.
 
 Shorter values are flags or numbers, which occur in ordinary text.
 """
 _SERVER = "mcp+"
-"""The prefix of a server's URL in arguments where a plain URL would be a web source."""
+"""In arguments, the prefix of a server's URL where a plain URL would be a web source."""
 
 
 class TokenSource(Protocol):
@@ -63,13 +63,14 @@ class Target:
     public_only: bool = False
     """Whether only public addresses are allowed, because the user did not name the URL."""
     as_written: str = field(default="", repr=False)
-    """The URL or command as the user wrote it, without expanding variables.
+    """The command, or the URL without user, password, query and fragment. Variables are not expanded.
 
-    Show this text only to that user. Show `place` to everyone else.
+    A command may contain secrets, so show this text only to the user who wrote it. Show `place` to everyone
+    else.
     """
 
     tokens: TokenSource | None = field(default=None, repr=False, compare=False)
-    """Supplies the token if the server requires a login.
+    """Supplies the token of a login.
 
     A `token` or an `Authorization` header takes precedence.
     """
@@ -86,7 +87,10 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> "Target":
-        """Return the target for a URL, or for `stdio:` followed by a command. Raises `UsageError`."""
+        """Return the target for a URL, or for `stdio:` followed by a command. Raises `UsageError`.
+
+        The URL may have the prefix `mcp+`.
+        """
         url = text.removeprefix(_SERVER)
         if url.startswith(("http://", "https://")):
             return cls(url_slug(url), url=url, as_written=without_query(url), typed=True)
@@ -108,7 +112,7 @@ class Target:
 
     @property
     def place(self) -> str:
-        """The URL without secrets, or the name of the program, for models, clients and logs."""
+        """The URL without secrets, or the program's name without arguments, for models, clients and logs."""
         if self.url is not None:
             return self.as_written
         return f"{PurePath(self.command[0]).name}{' …' * (len(self.command) > 1)}"
@@ -125,7 +129,10 @@ class Target:
         return LoginAdvice(self.label, self.as_written if self.typed else self.label)
 
     def without_secrets(self, text: str) -> str:
-        """Replace all secrets of the target in a message with `…`."""
+        """Return a message with `…` in place of the target's secrets, and `as_written` in place of its URL.
+
+        Values shorter than 8 characters do not count as secrets.
+        """
         text = text.replace(self.url, self.as_written) if self.url else text
         for secret in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(secret, "…")
@@ -160,7 +167,7 @@ class Target:
 
     @property
     def login_identity(self) -> str:
-        """Identifies the server to which a login belongs: its URL without the query."""
+        """Identifies the server to which a login belongs: its URL as `without_query` returns it."""
         return self.identity if self.url is None else without_query(self.url)
 
 
@@ -178,7 +185,7 @@ def _relevant_folder(words: Sequence[str]) -> Path | None:
 
 
 def without_query(url: str) -> str:
-    """Return a URL without user, password, query and fragment."""
+    """Return a URL without user, password, query and fragment, with the scheme and host in lower case."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower(), parts.path, "", ""))
 

@@ -1,6 +1,7 @@
 """Limits on the data that a server sends, in responses and unsolicited.
 
-Data is counted before it is parsed.
+Unsolicited data belongs to no pending request: notifications, requests from the server and unknown responses.
+Bytes and JSON values are counted before they are parsed.
 """
 
 import re
@@ -76,7 +77,10 @@ class TrafficLimits:
     head_bytes: int = 256 * 1024
     """Maximum size of the headers of one HTTP response, including interim (1xx) responses, in bytes."""
     unsolicited_message_bytes: int = MiB
-    """Maximum size of one unsolicited message, in bytes."""
+    """Maximum size of one unsolicited message from a program, in bytes.
+
+    While a larger response is pending, the limit of the response applies.
+    """
     unsolicited_messages: int = 10_000
     """Maximum number of unsolicited messages at once.
 
@@ -122,7 +126,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Expected:
-    """Tighter limits that the sender of a request sets, and the response to which they apply."""
+    """Tighter limits that the sender of a request sets, and the resulting limits of the response."""
 
     max_bytes: int | None = None
     budget: Budget | None = None
@@ -139,7 +143,10 @@ _expected: ContextVar[Expected | None] = ContextVar("expected", default=None)
 
 @contextmanager
 def limit_answer(max_bytes: int | None = None, budget: Budget | None = None) -> Generator[Expected]:
-    """Set tighter limits for the response to the request that this task sends inside the block."""
+    """Set tighter limits for the response to the request that this task sends inside the block.
+
+    Yields the limits. Their `refused` tells why reading the response was stopped.
+    """
     expected = Expected(max_bytes, budget)
     token = _expected.set(expected)
     try:
@@ -202,7 +209,10 @@ class _TokenBucket:
 
 
 class Traffic:
-    """Counts the traffic of one connection. Exceeding a limit ends the connection with a reason."""
+    """Tracks the requests and counts the unsolicited data on one connection.
+
+    Too much unsolicited data ends the connection with a reason.
+    """
 
     def __init__(self, limits: TrafficLimits | None = None) -> None:
         self.limits = limits or TrafficLimits()
@@ -238,9 +248,9 @@ class Traffic:
         return self._pending.pop(_normalize_id(request), None) is not None
 
     def largest(self) -> Answer:
-        """Return the largest limits of all pending responses.
+        """Return the largest limits of all pending responses and of an unsolicited message.
 
-        This is for transports that cannot tell responses apart.
+        This method is for transports that cannot tell responses apart.
         """
         pending = [each for each in self._pending.values() if not each.stream]
         return Answer(
@@ -267,7 +277,7 @@ class Traffic:
     # Unsolicited messages from the server
 
     def count_unsolicited(self, size: int = 0, values: int = 0, messages: int = 0) -> None:
-        """Count unsolicited bytes, JSON values and messages."""
+        """Count unsolicited bytes, JSON values and messages. If there are too many, end the connection."""
         limits = self.limits
         for bucket, count, capacity, rate, what in (
             (
@@ -285,7 +295,7 @@ class Traffic:
                 self.abort(f"{message}, or {rate:,.0f} a second")
 
     def count_request(self) -> None:
-        """Count a request from the server."""
+        """Count a request from the server. If too many are unanswered, end the connection."""
         self._unanswered += 1
         self.count_unsolicited(messages=1)
         if self._unanswered > (limit := self.limits.unanswered_requests):
@@ -297,7 +307,7 @@ class Traffic:
 
 
 def _normalize_id(request: object) -> RequestId:
-    """Return the id of a request as it was sent. Some servers answer id 7 with `"7"`."""
+    """Return a request id, as a number if it is decimal digits: some servers answer id 7 with `"7"`."""
     if isinstance(request, str) and request.isascii() and request.isdecimal() and len(request) < _LONGEST_ID:
         return int(request)
     return request if isinstance(request, (int, str)) else ""

@@ -1,1 +1,1 @@
-"""Clients for the Skills extension, in its final form and in earlier drafts ("dialects")."""
+"""Clients for every dialect: the Skills extension, its earlier drafts, and skills from before it."""

@@ -1,4 +1,4 @@
-"""A client for the Skills extension: list, get and read one server's skills, within limits."""
+"""A client for one server: its skills, templates, files, folders and prompts, within limits."""
 
 import asyncio
 import base64
@@ -50,8 +50,8 @@ MAX_LIST = 64 * 1024 * 1024
 _YIELD_EVERY = 200
 """Number of entries to parse before other tasks can run."""
 _READ_OVERHEAD, _READ_FACTOR = 256 * 1024, 6
-"""Bytes around the content of a response, and the maximum number of bytes that JSON needs for one byte of
-content.
+"""Bytes that a response may have besides its content, and the maximum number of bytes that JSON needs for
+one byte of content.
 """
 _TEMPLATE_SECONDS = 5.0
 """Maximum time to list the templates of skills, in seconds, from the start of the listing of skills."""
@@ -62,7 +62,7 @@ _MAX_COMPLETIONS, _MAX_COMPLETION, _COMPLETION_BYTES = 100, 128, 1024 * 1024
 _FOLDER_SECONDS = 20.0
 """Seconds to look for the children of a folder in `resources/list`. Those found by then are returned."""
 BUDGET = 256 * 1024 * 1024
-"""Maximum number of bytes to read from one server (H25)."""
+"""Default maximum number of bytes to read from one server until `SkillsClient.refill` (H25)."""
 
 
 class _Params(types.RequestParams):
@@ -79,9 +79,10 @@ class _Request(types.Request[_Params, str]):
 
 
 async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
-    """Send a request, and return its result unchecked, without `_meta`.
+    """Send a request, and return its result without `_meta`. Only the SDK checks the result.
 
-    Raises `MCPError`, or `LoginRequiredError` if the server requires a login.
+    Raises `MCPError`, `LoginRequiredError` if the server requires a login, and `ValidationError` if the SDK
+    rejects the result.
     """
     request = _Request(method=method, params=_Params.model_validate(params))
     try:
@@ -95,7 +96,7 @@ async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Listing:
-    """The result of a listing: the valid entries, all findings, and whether it is complete."""
+    """The result of a listing: the valid entries, the findings, and whether the listing is complete."""
 
     skills: list[SkillClaim] = field(default_factory=list[SkillClaim])
     findings: Findings = field(default_factory=Findings)
@@ -103,11 +104,11 @@ class Listing:
     dialect: Dialect | None = None
     """The dialect in which the server lists skills; None if no skill was found in any dialect."""
     templates: ListedTemplates = field(default_factory=ListedTemplates)
-    """Templates, each for many skills. Problems with templates do not make the list of skills incomplete."""
+    """Templates, each for many skills. A problem with a template does not make the listing incomplete."""
     _seen: set[str] = field(default_factory=set[str], repr=False)
 
     def take(self, parsed: "SkillClaim | list[Problem]") -> None:
-        """Add a parsed entry: the skill, or a finding if it is invalid or a duplicate."""
+        """Add a parsed entry: the skill, or findings if the entry is invalid or a duplicate."""
         if not isinstance(parsed, SkillClaim):
             self.findings.add(*parsed)
         elif parsed.uri in self._seen:
@@ -123,7 +124,10 @@ class Listing:
 
 
 class SkillsClient:
-    """Lists and reads the skills of one server, over a client of the SDK. Nothing is cached (H15)."""
+    """Lists and reads the skills of one server, over a client of the SDK. Nothing is cached (H15).
+
+    Every method that sends a request may raise `LoginRequiredError`, besides the errors that it names.
+    """
 
     def __init__(
         self,
@@ -136,7 +140,8 @@ class SkillsClient:
     ) -> None:
         """Create a client. `budget` limits the bytes of all reads until `refill`.
 
-        With `legacy_flags`, the extension may also be declared where early drafts declared it.
+        With `legacy_flags`, the extension and its settings may also be declared where early drafts declared
+        them.
         """
         self._client = client
         self._traffic = traffic or TrafficLimits()
@@ -144,7 +149,7 @@ class SkillsClient:
         self.limits = limits or Limits()
         self._budget = self._left = budget
         self._templates_are_slow = False
-        """Whether the server did not list its templates in time. If so, they are not requested again."""
+        """Whether a listing of templates exceeded its time limit. Then templates are not requested again."""
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
@@ -161,7 +166,7 @@ class SkillsClient:
 
     @property
     def declares_legacy(self) -> bool:
-        """Whether the extension is declared only where early drafts declared it."""
+        """Whether the extension, or its `directoryRead`, is declared only where early drafts declared it."""
         settings = find_declared_settings(self._client.server_capabilities.extensions)
         return settings != self.declared or reads_directories(settings) != self.reads_directories
 
@@ -180,9 +185,9 @@ class SkillsClient:
         self._left = self._budget
 
     async def list(self) -> Listing:
-        """Return all pages of `skills/list`. An invalid entry does not hide others (H5).
+        """Return the skills in all pages of `skills/list`, and the templates that the server lists.
 
-        Raises `VerificationError` or `MCPError`.
+        An invalid entry does not hide others (H5). Raises `VerificationError` or `MCPError`.
         """
         listing = Listing(dialect=Dialect.FINAL)
         async with self.listing_templates() as templates:
@@ -193,7 +198,10 @@ class SkillsClient:
 
     @asynccontextmanager
     async def listing_templates(self) -> "AsyncGenerator[asyncio.Task[ListedTemplates]]":
-        """Yield a task that lists templates while the caller lists skills. Its errors become findings."""
+        """Yield a task that lists templates while the caller lists skills.
+
+        The task turns its errors into findings. It is cancelled at the end of the block.
+        """
         task = asyncio.create_task(self._list_templates())
         try:
             yield task
@@ -203,7 +211,7 @@ class SkillsClient:
                 await asyncio.wait([task])
 
     async def _list_templates(self) -> ListedTemplates:
-        """Return the templates in `resources/templates/list` that arrive in time."""
+        """Return the templates in `resources/templates/list` that arrive in time. Never raises."""
         found = ListedTemplates()
         if not self.offers_resources or self._templates_are_slow:
             return found
@@ -236,8 +244,8 @@ class SkillsClient:
     async def complete(self, uri_template: str, parameter: str, typed: str) -> "list[str]":
         """Return the values that the server suggests for a parameter. Show the values to people only.
 
-        Values that are long, or that people cannot see completely, are left out. Raises `MCPError` or
-        `VerificationError`.
+        Values that are long, invalid, or partly invisible are left out. If the server declares no
+        completions, there are no values. Raises `MCPError` or `VerificationError`.
         """
         if self._client.server_capabilities.completions is None:
             return []
@@ -251,21 +259,24 @@ class SkillsClient:
         return [each for each in found if isinstance(each, str) and _is_shown_whole(each)]
 
     def entries(self, listing: Listing) -> AsyncGenerator[object]:
-        """Yield each entry of `skills/list`, unchecked.
+        """Yield each entry of `skills/list`, unchecked. Raises `VerificationError` or `MCPError`.
 
-        If the list is cut off, the reason is added to `listing`.
+        If the list exceeds a limit, `listing` is marked as incomplete, and the reason becomes a finding.
         """
         return self._entries(SKILLS_LIST, "skills", {}, listing)
 
     def resources(self, listing: Listing) -> AsyncGenerator[object]:
-        """Yield each entry of `resources/list`, unchecked.
+        """Yield each entry of `resources/list`, unchecked. Raises `VerificationError` or `MCPError`.
 
-        If the list is cut off, the reason is added to `listing`.
+        If the list exceeds a limit, `listing` is marked as incomplete, and the reason becomes a finding.
         """
         return self._entries(RESOURCES_LIST, "resources", {}, listing)
 
     async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> SkillClaim:
-        """Return the skill at `uri`, listed or not (H3). Raises `VerificationError` or `MCPError`."""
+        """Return the skill at `uri`, listed or not (H3). Raises `VerificationError` or `MCPError`.
+
+        `dialect` is the form of the response: `FINAL` or `DRAFT_C`.
+        """
         result = await self._ask(SKILLS_GET, {"uri": uri}, uri)
         parsed = parse_entry(result.get("skill"), self.limits, dialect)
         if not isinstance(parsed, SkillClaim):
@@ -278,9 +289,10 @@ class SkillsClient:
     async def read(self, uri: str, size: int | None = None, *, max_bytes: int | None = None) -> bytes:
         """Return the bytes at `uri`.
 
-        The response must be one block with exactly that URI, within limits (H25). Every read counts towards
-        the budget. Nothing is requested if the listed `size` exceeds the budget that is left by reads in
-        progress. `max_bytes` limits a response of unknown size. Raises `VerificationError` or `MCPError`.
+        The response must be one block with exactly that URI, within limits (H25). Every read, also one in
+        progress, reduces the budget. Nothing is requested if the listed `size` exceeds the remaining budget.
+        `max_bytes` limits the whole response; the default depends on `size`, or else on the remaining budget.
+        Raises `VerificationError` or `MCPError`.
         """
         if max_bytes is None:
             max_bytes = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
@@ -297,8 +309,8 @@ class SkillsClient:
     async def read_all(self, uri: str) -> dict[str, bytes]:
         """Return the content of every block in the response, by the block's URI.
 
-        Only servers that predate the extension respond with several blocks. Raises `VerificationError` or
-        `MCPError`.
+        Use this method only for servers that predate the extension. Other servers send one block. Raises
+        `VerificationError` or `MCPError`.
         """
         async with self._reserve(uri, 1):
             blocks = await self._blocks(uri)
@@ -317,7 +329,10 @@ class SkillsClient:
         return files
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
-        """Return the direct children of a folder. Raises `VerificationError` or `MCPError`."""
+        """Return the entries of `resources/directory/read`, each a direct child of the folder.
+
+        Raises `VerificationError` or `MCPError`.
+        """
         listing, children = Listing(), list[Mapping[str, Any]]()
         async for child in self._entries(DIRECTORY_READ, "resources", {"uri": uri}, listing):
             if not _is_child(uri, child):
@@ -331,9 +346,9 @@ class SkillsClient:
     async def list_folder(self, uri: str) -> "list[str]":
         """Return the URIs of the direct children of a folder.
 
-        They come from `resources/directory/read` if the server declares it (H1). Otherwise, they come from
-        the part of `resources/list` that arrives in time, which must list something below the folder.
-        Raises `VerificationError` or `MCPError`.
+        The URIs come from `resources/directory/read` if the server declares it (H1). Otherwise, they are
+        derived from the URIs in `resources/list` that arrive in time and are below the folder. Raises
+        `MCPError`, or `VerificationError`, for instance if there are no such URIs.
         """
         if self.reads_directories:
             return [str(child["uri"]) for child in await self.read_directory(uri)]
@@ -352,7 +367,7 @@ class SkillsClient:
         return list(children)
 
     async def prompts(self) -> AsyncGenerator[Mapping[str, Any]]:
-        """Yield every prompt that the server lists. Raises `VerificationError` or `MCPError`."""
+        """Yield every valid prompt in `prompts/list`. Raises `VerificationError` or `MCPError`."""
         listing = Listing()
         async for prompt in self._entries(PROMPTS_LIST, "prompts", {}, listing):
             if isinstance(prompt, dict):
@@ -360,18 +375,18 @@ class SkillsClient:
         listing.findings.raise_first()
 
     async def prompt(self, name: str) -> Mapping[str, Any]:
-        """Return the result of `prompts/get`. Raises `VerificationError` or `MCPError`."""
+        """Return the result of `prompts/get` for a name. Raises `VerificationError` or `MCPError`."""
         return await self._ask(PROMPTS_GET, {"name": name}, name)
 
     @asynccontextmanager
     async def _reserve(self, uri: str, size: int) -> AsyncGenerator[None]:
-        """Subtract `size` bytes from the budget while a read is in progress."""
+        """Subtract `size` bytes from the budget during the block, or raise `VerificationError`."""
         if size > self._left:
             raise VerificationError("", self._budget_error(uri))
         self._left -= size
         try:
             yield
-        finally:  # the caller counts the real size before any other task runs
+        finally:  # the caller subtracts the real size before any other task runs
             self._left += size
 
     async def _blocks(self, uri: str, max_bytes: int | None = None) -> "list[dict[str, Any]]":
@@ -383,7 +398,7 @@ class SkillsClient:
         return [each if isinstance(each, dict) else {} for each in cast("list[Any]", blocks)]
 
     def _decode_block(self, uri: str, block: Mapping[str, Any]) -> bytes:
-        """Return the content of a block, and subtract it from the budget."""
+        """Subtract a block's size from the budget, and return its content. Raises `VerificationError`."""
         weight, left = _block_size(block), self._left
         self._left -= max(weight, 1)  # empty files also count
         if weight > left:
@@ -449,7 +464,7 @@ class SkillsClient:
     async def _pages(
         self, method: str, params: Mapping[str, Any], listing: Listing, max_bytes: int | None = None
     ) -> AsyncGenerator[Mapping[str, Any]]:
-        """Yield each page. An empty cursor counts as a cursor. A repeated cursor ends the list (H2)."""
+        """Yield each page, within limits. An empty cursor is valid. A repeated cursor ends the list (H2)."""
         cursors: set[str] = set()
         page_params, budget = dict(params), Budget(max_bytes or self._traffic.listing_bytes)
         for _ in range(MAX_PAGES):
@@ -491,7 +506,10 @@ def _is_child(folder: str, child: object) -> bool:
 
 
 def _child_above(folder: str, resource: object) -> str | None:
-    """Return the URI of the direct child of `folder` that is or contains a listed resource, or None."""
+    """Return the URI of the direct child of `folder` that is or contains a listed resource.
+
+    Return None if the resource is not below the folder, or if its URI is invalid.
+    """
     uri = cast("Mapping[str, Any]", resource).get("uri") if isinstance(resource, dict) else None
     below = f"{folder.rstrip('/')}/"
     if not isinstance(uri, str) or not uri.startswith(below) or len(uri) > MAX_URI:
@@ -501,7 +519,7 @@ def _child_above(folder: str, resource: object) -> str | None:
 
 
 def _is_shown_whole(value: str) -> bool:
-    """Return whether people see all of a suggested value."""
+    """Return whether a suggested value is short, valid for a parameter, and completely visible."""
     return (
         len(value) <= _MAX_COMPLETION
         and is_template_value(value)
@@ -510,7 +528,7 @@ def _is_shown_whole(value: str) -> bool:
 
 
 def _block_size(block: Mapping[str, Any]) -> int:
-    """Return the number of bytes in a block, which may be invalid."""
+    """Return the number of bytes of content in a block, even if the block is invalid."""
     text, blob = block.get("text"), block.get("blob")
     weight = len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0
     return weight + (len(blob.rstrip("=")) * 3 // 4 if isinstance(blob, str) else 0)
@@ -549,6 +567,6 @@ def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
 
 
 def refusal(uri: str, error: MCPError) -> Problem:
-    """Convert a server's error response to a problem."""
-    said = str(error).replace("`", "'")  # inside our own backticks
+    """Convert a server's error response to a problem with the requested URI or method."""
+    said = str(error).replace("`", "'")  # `quoted` adds the outer backticks
     return server_problem(uri, Rule.READ_FAILED, f"the server refused: {quoted(said)}")

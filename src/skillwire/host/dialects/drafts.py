@@ -1,4 +1,4 @@
-"""A client for earlier drafts: finds the dialect of a server, then lists and reads its skills."""
+"""A client for every dialect: find the dialect of a server, then list and read its skills."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -41,7 +41,7 @@ class RetrievedBytes:
         self._sizes: dict[str, dict[str, int]] = {}
 
     def count(self, skill: SkillClaim, uri: str, size: int) -> None:
-        """Count a file. Raises `VerificationError` if the skill exceeds the limits."""
+        """Count a file. Raises `VerificationError` if the skill has too many files or bytes."""
         sizes = self._sizes.setdefault(skill.uri, {})
         total = sum(sizes.values()) - sizes.get(uri, 0) + size
         if total > self._limits.bytes or len(sizes.keys() | {uri}) > self._limits.files:
@@ -76,16 +76,17 @@ _WARNINGS = {
         "the server does not support the extension, but uses URIs from before it: skills have no digests",
     ),
 }
-"""For each dialect but the final one: the method or URI that showed it, and the message to report."""
+"""For each dialect except the final form: the method or URI of the list, and the message to report."""
 
 
 async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
     """Return the skills of a server, and the dialect in which it lists them.
 
     Without `drafts`, only `skills/list` is tried. With `drafts`, the newest dialect that gives a skill is
-    used, and a finding names it if it is a draft. Skills of several dialects are never mixed. A missing index
-    or list is not an error. Raises `MCPError` if the server is gone, or if it refused a list and no dialect
-    gave a skill.
+    used. Skills of several dialects are never mixed. If the server has templates, the dialects that guess
+    are not tried. A finding reports every dialect except the final form. A missing index or list is not an
+    error. Raises `MCPError` if the server does not answer, or if it refused a list and no dialect gave a
+    skill. Raises `LoginRequiredError` if the server requires a login.
     """
     async with client.listing_templates() as templates:
         return await _discover(client, templates, drafts=drafts)
@@ -126,14 +127,17 @@ async def _discover(
 
 
 def _dialect_of_templates(client: SkillsClient, indexed: ListedTemplates) -> Dialect:
-    """Return the dialect of a server that has templates and no skills."""
+    """Return the dialect of a server that lists templates only. `indexed` contains those in its index."""
     if client.declared is not None:
         return Dialect.FINAL
     return next((each.dialect for each in indexed.claims.values()), Dialect.SCAN)
 
 
 class _Search:
-    """One search for the skills of a server. Each list is requested at most once."""
+    """One search for the skills of a server, with one method for each way to list them.
+
+    Each list is requested at most once. `refused` is the last error response to a list.
+    """
 
     def __init__(self, client: SkillsClient, *, drafts: bool) -> None:
         self.refused: MCPError | None = None
@@ -141,7 +145,10 @@ class _Search:
         self._resources: ListedResources | None = None
 
     async def methods(self) -> Listing:
-        """Return the skills in `skills/list` that are valid in the final form, or else in draft C."""
+        """Return the skills in `skills/list` that are valid in the final form; if there are none, in draft C.
+
+        Draft C is tried only with `drafts`. If the extension is not declared, nothing is requested.
+        """
         listing, older = Listing(dialect=Dialect.FINAL), Listing(dialect=Dialect.DRAFT_C)
         limits = self._client.limits
         if self._client.declared is None:  # its methods must not be called (H1)
@@ -159,7 +166,7 @@ class _Search:
         return older
 
     async def index(self) -> Listing:
-        """Return the skills in the index of the early drafts; none if there is no index."""
+        """Return the skills and templates in the index of the early drafts; none if there is no index."""
         if not self._client.offers_resources:
             return Listing()
         try:
@@ -175,7 +182,7 @@ class _Search:
         return Listing(skills, index.findings, index.complete, index.dialect, index.templates)
 
     async def manifests(self) -> Listing:
-        """Return the skill of each listed manifest."""
+        """Return the skill of each listed manifest, up to `MAX_MANIFESTS`."""
         listing = Listing(dialect=Dialect.MANIFEST)
         resources = await self._listed(listing)
 
@@ -196,14 +203,14 @@ class _Search:
         return listing
 
     async def scan(self) -> Listing:
-        """Treat each listed `SKILL.md` as a skill."""
+        """Return a skill for each listed URI that ends in `/SKILL.md`."""
         listing = Listing(dialect=Dialect.SCAN)
         for parsed in (await self._listed(listing)).iter_scanned_skills():
             listing.take(parsed)
         return listing
 
     async def old_uris(self) -> Listing:
-        """Treat each listed URI `skill://name` as a skill."""
+        """Return a skill for each listed URI of the form `skill://name`."""
         listing = Listing(dialect=Dialect.OLD_URIS)
         for parsed in (await self._listed(listing)).iter_old_uri_skills():
             listing.take(parsed)
@@ -222,7 +229,10 @@ class _Search:
     async def _each(
         self, entries: AsyncGenerator[object], place: str, listing: Listing
     ) -> AsyncGenerator[object]:
-        """Yield each entry. If a page cannot be used, add a finding to `listing` instead of raising."""
+        """Yield each entry. If a page cannot be used, add a finding to `listing`, and end.
+
+        Raises `MCPError` only if the server does not answer.
+        """
         try:
             async for entry in entries:
                 yield entry
@@ -238,28 +248,29 @@ class _Search:
 
 
 def _require_answer(error: MCPError) -> MCPError:
-    """Return an error that the server sent. Raise an error that means that no answer came."""
+    """Return `error` if the server sent it. Raise `error` if it means that no response arrived."""
     if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
         raise error
     return error
 
 
 class DraftsClient:
-    """A `SkillsClient` that also supports servers of earlier drafts.
+    """Lists and reads the skills of one server in any dialect, through a `SkillsClient`.
 
-    For skills without full digests, it checks the digest of the `SKILL.md` or archive if there is one, and
-    counts bytes, because no size is listed (H8).
+    If a server lists a digest only for the `SKILL.md` or the archive, this digest is checked. If it lists no
+    sizes, the received bytes are counted (H8). Every method that sends a request may raise
+    `LoginRequiredError`, besides the errors that it names.
     """
 
     def __init__(self, client: SkillsClient) -> None:
         self.client = client
         self.dialect: Dialect | None = None
-        """The dialect of the last listing."""
+        """The dialect of the last listing; None if there was none, or if it found no dialect."""
         self._discovered, self._discovery_lock = False, anyio.Lock()
         self._skills: dict[str, SkillClaim] = {}
         self._retrieved = RetrievedBytes(client.limits)
         self._unpacked: tuple[DeliveryClaim, UnpackedFiles] | None = None
-        """The last archive and its files, for further reads. Cached only if its digest is known."""
+        """The last archive and its files, for further reads. Set only if the archive has a listed digest."""
 
     @property
     def limits(self) -> Limits:
@@ -275,7 +286,7 @@ class DraftsClient:
         return self.client.reads_directories
 
     async def list(self) -> Listing:
-        """Return every skill, and the dialect of the list. Raises `VerificationError` or `MCPError`."""
+        """Return every skill, and the dialect in which the server lists them. Raises `MCPError`."""
         listing = await discover(self.client)
         self._discovered = True
         self.dialect = listing.dialect
@@ -286,7 +297,8 @@ class DraftsClient:
     async def get(self, uri: str) -> SkillClaim:
         """Return the current version of the skill at `uri`. Raises `VerificationError` or `MCPError`.
 
-        Without `skills/get`, the skills are listed again. The `SKILL.md` of an unlisted skill is read (H3).
+        Without `skills/get`, the skills are listed again. If the skill is unlisted, its `SKILL.md` is read
+        (H3).
         """
         await self._discover_once()
         found = await self._get_by_method(uri) or await self._get_without_method(uri)
@@ -294,7 +306,7 @@ class DraftsClient:
         return found
 
     async def _get_by_method(self, uri: str) -> SkillClaim | None:
-        """Request `skills/get`. Return None if the dialect or the server does not have it."""
+        """Return the result of `skills/get`, or None if the dialect or the server lacks this method."""
         dialect = self.dialect or Dialect.FINAL
         if self.declared is None or not dialect.has_methods:
             return None
@@ -311,7 +323,7 @@ class DraftsClient:
         return await self._read_unlisted(uri, listing.dialect) if listed is None else listed
 
     async def _read_unlisted(self, uri: str, dialect: Dialect | None) -> SkillClaim:
-        """Return the skill at a URI that no list contains. Only its `SKILL.md` is known."""
+        """Return the skill at a URI that no list contains, after reading its `SKILL.md`."""
         missing = VerificationError("", server_problem(uri, Rule.READ_FAILED, "the server does not list it"))
         if not self.client.offers_resources or any(uri_faults(uri)):
             raise missing
@@ -326,9 +338,10 @@ class DraftsClient:
         return parsed
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
-        """Return the bytes at `uri`, from the archive of its skill if it has one.
+        """Return the bytes of a file. Raises `VerificationError` or `MCPError`.
 
-        An archive is fetched when one of its files is read. Raises `VerificationError` or `MCPError`.
+        If the skill has an archive, it is fetched, unless it is the archive that was unpacked last. A
+        `SKILL.md` that is listed beside the archive is read by its own URI.
         """
         await self._discover_once()
         skill = self._owner(uri)
@@ -338,7 +351,7 @@ class DraftsClient:
         return content
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
-        """Return the direct children of a folder. Raises `VerificationError` or `MCPError`."""
+        """Return the entries of `resources/directory/read`. Raises `VerificationError` or `MCPError`."""
         return await self.client.read_directory(uri)
 
     async def list_folder(self, uri: str) -> "list[str]":
@@ -365,15 +378,15 @@ class DraftsClient:
         return unpacked
 
     async def _discover_once(self) -> None:
-        """List the skills once, to learn the dialect and where files are. Errors are ignored here."""
-        async with self._discovery_lock:  # concurrent reads need the answer, too
+        """List the skills unless that was tried before. `VerificationError` and `MCPError` are ignored."""
+        async with self._discovery_lock:  # concurrent reads wait for the same list
             if not self._discovered:
                 with suppress(VerificationError, MCPError):
                     await self.list()
                 self._discovered = True
 
     def _owner(self, uri: str) -> SkillClaim | None:
-        """Return the innermost listed skill whose folder contains this URI."""
+        """Return the innermost known skill whose folder contains this URI, or None."""
         folder = uri
         while "/" in folder:
             folder = folder.rpartition("/")[0]
@@ -397,7 +410,7 @@ class DraftsClient:
 
 
 def drafts_only(client: SkillsClient | DraftsClient, archive: DeliveryClaim) -> DraftsClient:
-    """Return a client that can unpack archives. Raises `VerificationError` if drafts are turned off."""
+    """Return `client` if it supports archives. Raises `VerificationError` if drafts are turned off."""
     if isinstance(client, DraftsClient):
         return client
     message = "only earlier drafts of the extension have archives, and these are turned off"

@@ -17,12 +17,12 @@ from skillwire.errors import LoginError, UsageError
 from skillwire.host.login.flow import LoginRequest
 
 PATIENCE = 300.0
-"""Seconds in which the user must log in."""
+"""Default time in which the user must log in, in seconds."""
 _PATH = "/callback"
 _MAX_HEAD = 16 * 1024
 _HEAD_SECONDS = 10.0
 _AT_ONCE, _IN_ALL = 16, 1000
-"""Maximum number of connections, concurrently and in total.
+"""Maximum number of connections: concurrently, and in total since the last login began.
 
 A web page in the user's browser could open any number.
 """
@@ -68,7 +68,7 @@ class LoopbackLogin:
             del self._waiting[request.state]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request."""
+        """Answer the request on a connection, unless there are too many, and close the connection."""
         self._left -= 1
         self._open += 1
         try:
@@ -121,7 +121,7 @@ async def browser_login(
     """Yield a handler that opens login pages and waits for the browser's redirect on a local port.
 
     `show` is called with each login page. If `port` is 0, any free port is used. Each login must finish
-    within `timeout_seconds`. Raises `UsageError` if the port is taken.
+    within `timeout_seconds`. Raises `UsageError` if the port cannot be used.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         if sys.platform != "win32":  # on Windows, it would let other programs listen on the same port
@@ -145,7 +145,7 @@ async def browser_login(
 
 
 def _open(url: str) -> None:
-    with suppress(Exception):  # the URL is also printed
+    with suppress(Exception):  # the user can still open the printed URL
         webbrowser.open(url)
 
 

@@ -63,7 +63,7 @@ class LoginRequest:
     issuer: str
     """The login server. It may be on a different site than the MCP server."""
     url: str
-    """The login page. Its URL is `https` or has a loopback address."""
+    """The URL of the login page. It uses `https`, or has a loopback address."""
     redirect_uri: str
     """The URI to which the login page redirects the browser."""
     scope: str
@@ -95,7 +95,10 @@ class KnownClient:
 
 
 def checked_scopes(scopes: Iterable[str]) -> str:
-    """Join scopes into one string without duplicates. Raises `UsageError` if a scope is invalid."""
+    """Join scopes into one string without duplicates.
+
+    Raises `UsageError` if a scope is invalid, or if there are too many.
+    """
     every = [scope for each in scopes for scope in each.split()]
     if wrong := next((scope for scope in every if not _SCOPE.fullmatch(scope)), None):
         raise UsageError(f"{quoted(wrong)} is not a scope", hint="separate scopes by spaces")
@@ -112,10 +115,11 @@ async def log_in(
     client: KnownClient | None = None,
     allow_private: bool = False,
 ) -> LoginRecord:
-    """Log the user in to a server, and return the login. Raises `LoginError`.
+    """Log the user in to a server, and return the login, which is not stored yet. Raises `LoginError`.
 
-    `scope` is requested in addition to the scopes that the server names when it refuses a request. With
-    `allow_private`, a public server may name a login server at a loopback address or in a private network.
+    `scope` is requested in addition to the scopes that the server names when it refuses a request. `client`
+    is used instead of registering a new client. With `allow_private`, a public server may name a login server
+    at a loopback address or in a private network.
     """
     if target.url is None:
         raise LoginError(target.label, "it is started by a command", "it gets your environment variables")
@@ -128,7 +132,7 @@ async def log_in(
 
 
 class _Provider(OAuthClientProvider):
-    """The SDK's client, but the issuer may differ from its metadata by a trailing slash.
+    """The SDK's client. It also accepts an issuer that differs from the metadata by a trailing slash.
 
     Many servers name their login server with a trailing slash, but the login server's own metadata omits it.
     """
@@ -260,7 +264,10 @@ class _Login:
         )
 
     async def _wait_for_redirect(self) -> AuthorizationCodeResult:
-        """Wait for the redirect, and return its authorization code. Raises `LoginError`."""
+        """Call the handler, and return the authorization code in the redirect.
+
+        Raises `LoginError` or `OAuthFlowError`.
+        """
         request = self._request
         assert request is not None
         redirect = await self._handler(request)
@@ -327,7 +334,8 @@ def _challenge(request: httpx2.Request, response: httpx2.Response, scope: str) -
 def _secret_method(known: OAuthMetadata) -> str:
     """Return the method by which a client with a secret authenticates.
 
-    The default is Basic (RFC 8414, section 2).
+    This is `client_secret_post` if the login server supports it, else `client_secret_basic`, the default
+    (RFC 8414, section 2).
     """
     supported = known.token_endpoint_auth_methods_supported or ("client_secret_basic",)
     return "client_secret_post" if "client_secret_post" in supported else "client_secret_basic"

@@ -1,4 +1,4 @@
-"""Send requests to OAuth login servers, only to allowed addresses. Renew and revoke tokens."""
+"""Send the requests of an OAuth login, only to allowed addresses. Renew and revoke tokens."""
 
 import json
 from collections.abc import Generator
@@ -58,10 +58,11 @@ temporary.
 
 
 class LoginFetcher:
-    """Sends the requests of one login. Use it as a context manager.
+    """Sends the requests to log in once, or to renew or revoke one login. Use it as a context manager.
 
-    A public server cannot direct requests to a loopback address or a private network, neither by an address
-    nor by a name. Plain `http` is used only if both the server and the login server have loopback addresses.
+    Unless `allow_private` is set, a public server cannot direct requests to a loopback address or a private
+    network, by an address or by a name. Plain `http` is used only if both the server and the login server
+    have loopback addresses.
     """
 
     def __init__(
@@ -69,8 +70,8 @@ class LoginFetcher:
     ) -> None:
         """Create a fetcher.
 
-        `server` is the URL of the MCP server, given by the user or a configuration file. With `public_only`,
-        that URL must also have a public address. Raises `LoginError`.
+        `server` is the URL of the MCP server, given by the user or a configuration file. With `public_only`
+        and without `allow_private`, that URL must also have a public address. Raises `LoginError`.
         """
         self._label = label
         self._server = httpx2.URL(server)
@@ -91,7 +92,10 @@ class LoginFetcher:
         await self._stack.aclose()
 
     def check(self, url: httpx2.URL, what: str) -> None:
-        """Raise `LoginError` if requests and the user's browser must not be sent to `url`."""
+        """Raise `LoginError` if requests and the user's browser must not be sent to `url`.
+
+        `what` names the recipient in the message.
+        """
         shown = quoted(str(url.copy_with(query=None, fragment=None, userinfo=b"")))
         if url.scheme not in {"https", "http"} or not url.host or url.userinfo:
             raise LoginError(self._label, f"{what} is at {shown}, which is not a web address")
@@ -102,9 +106,10 @@ class LoginFetcher:
             raise LoginError(self._label, f"{what} is at {shown}: {_REFUSAL}", ALLOW_PRIVATE)
 
     async def send(self, request: httpx2.Request, what: str = "the login server") -> httpx2.Response:
-        """Return the complete response.
+        """Send a request, and return the complete response. Redirects are not followed.
 
-        Raises `LoginError`, or `LoginServerError` if there is no response.
+        Raises `LoginError` if the request is not allowed, and `LoginServerError` if there is no response or
+        if it is too large or compressed.
         """
         self.check(request.url, what)
         self._left -= 1
@@ -195,7 +200,9 @@ async def renew(record: LoginRecord, server: str) -> LoginRecord:
 
 
 async def revoke(record: LoginRecord, server: str) -> bool:
-    """Revoke the tokens at the login server (RFC 7009). Return whether the server supports that.
+    """Revoke the tokens at the login server (RFC 7009).
+
+    Return False if the record has no tokens, or if the login server does not support revocation.
 
     Raises `LoginServerError` or `LoginError` if the login server did not confirm the revocation.
     """
@@ -237,7 +244,7 @@ def _reject_unusable_login() -> Generator[None]:
 
 
 class MemoryTokenStorage:
-    """The storage that the SDK requires. A complete login is stored elsewhere."""
+    """The token storage that the SDK requires, in memory. `Logins` stores complete logins."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
@@ -313,7 +320,7 @@ def error_code(response: httpx2.Response) -> str:
 
 
 def issuer_in(response: httpx2.Response | None) -> str:
-    """Return the issuer in a login server's metadata, or an empty string if there is none."""
+    """Return the issuer in a response with metadata, or an empty string if there is none."""
     return "" if response is None else _text_in(response, "issuer")
 
 

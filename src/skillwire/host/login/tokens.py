@@ -1,4 +1,4 @@
-"""Use a stored login's token. Only one process at a time renews it. The user is never asked."""
+"""Use the token of a stored login. Only one process at a time renews it. The user is never asked."""
 
 from dataclasses import replace
 
@@ -11,18 +11,21 @@ from skillwire.host.store.login_record import LoginExpiredError, LoginRecord, Lo
 from skillwire.host.store.logins import Logins
 
 _KEYRING_PAUSE = 60.0
-"""Seconds after which a keyring that failed is read again."""
+"""Seconds after which a keyring that failed is read again, if the login has not changed."""
 
 
 def with_login(target: Target, logins: Logins) -> Target:
-    """Return a target that uses its stored login, if it has a URL and no token of its own."""
+    """Return a target that uses the stored login of its server.
+
+    A target without a URL, or with another source of its token, is returned unchanged.
+    """
     if target.url is None or target.has_token or target.tokens is not None:
         return target
     return replace(target, tokens=StoredLogin(logins, target))
 
 
 def uses_login(target: Target) -> bool:
-    """Return whether a target that `with_login` returned uses a stored login."""
+    """Return whether a target takes its token from the stored login, if there is one."""
     return isinstance(target.tokens, StoredLogin) and not target.has_token
 
 
@@ -33,7 +36,10 @@ async def keep_login(logins: Logins, record: LoginRecord) -> LoginRecord:
 
 
 class StoredLogin:
-    """Reads the stored login of one server, and reads it again when another process changes it."""
+    """Supplies the token of a server's stored login, and renews it after it has expired or was refused.
+
+    The login is read again when another process changes it.
+    """
 
     def __init__(self, logins: Logins, target: Target) -> None:
         self._logins, self._label, self._identity = logins, target.login_label, target.login_identity
@@ -43,9 +49,10 @@ class StoredLogin:
         self._keyring_failed: tuple[KeyringStateError | None, float] = None, 0.0
 
     async def token(self) -> str | None:
-        """Return the token to send, or None if no one has logged in.
+        """Return the token to send. A token that has expired is renewed first.
 
-        Raises `StateError` or `UnavailableError`.
+        Return None if no one has logged in, or if the login server refuses to renew the token. Raises
+        `StateError` or `UnavailableError`, such as `LoginRequiredError`.
         """
         record = await self._record()
         if record is None:
@@ -99,7 +106,10 @@ class StoredLogin:
         return self._known
 
     async def _read(self, stamp: tuple[int, ...]) -> LoginRecord | None:
-        """Return the login from disk and keyring. A keyring that failed is not read again for some time."""
+        """Return the login with its tokens.
+
+        A keyring that failed is not read again before `_KEYRING_PAUSE` has passed or the login has changed.
+        """
         failed, until = self._keyring_failed
         if failed is not None and stamp == self._stamp and anyio.current_time() < until:
             raise failed

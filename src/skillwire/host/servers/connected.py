@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 class SkillsTransport(Protocol):
     """Sends requests to one server. A `ServerSource` converts the results to records.
 
-    The methods raise `SkillwireError` or `MCPError`. Their results are not verified.
+    The methods raise `SkillwireError` or `MCPError`. Only the result of `unpack` is verified.
     """
 
     @property
@@ -114,7 +114,7 @@ class ConnectedServer:
             yield
 
     async def list(self) -> Listing:
-        """Return the listed skills. The list is empty if the server does not declare the extension (H1)."""
+        """Return the listed skills; without `drafts`, none if the extension is not declared (H1)."""
         self._client.refill()  # each listing has a new budget
         if self.declared is None and isinstance(self._skills, SkillsClient):
             return Listing()

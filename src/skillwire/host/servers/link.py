@@ -1,4 +1,4 @@
-"""A link to one server: connects on the first request, and reconnects when the connection is lost."""
+"""A link to one server: connects on the first request, and again after the connection was lost."""
 
 import asyncio
 import re
@@ -28,19 +28,19 @@ from skillwire.protocol.messages import EXTENSION, SKILLS_LIST
 from skillwire.safe_text import quoted
 
 _LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
-"""Error codes of a lost connection. A server that was restarted sends the second."""
+"""Error codes of a lost connection. A server that was restarted sends `INVALID_REQUEST`."""
 _LOST_WORDS = re.compile(r"^Connection closed$|^SSE stream|session", re.IGNORECASE)
 """Messages of a lost connection.
 
-They are compared, because many servers also use these codes for other errors.
+The message is also checked, because many servers use the codes above for other errors, too.
 """
 _TRIES = 2
 _MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
-"""Seconds between two attempts to reconnect while a caller waits for changes."""
+"""Shortest and longest pause, in seconds, before contacting a server that was lost or sent too much."""
 _LONGEST_LISTING = 300.0
-"""Seconds in which all pages of a list must arrive. Otherwise, a server could send pages endlessly (H2)."""
+"""Seconds in which all pages of a list must arrive, so that no server can send pages endlessly (H2)."""
 _IDLE = 50
-"""The minimum pause before the next poll, as a multiple of the time that a listing takes."""
+"""The minimum pause before the next poll, as a multiple of the time that the last listing took."""
 
 Value = TypeVar("Value")
 _Client: TypeAlias = SkillsClient | DraftsClient
@@ -122,7 +122,7 @@ class ServerLink:
             self._closing.clear()
 
     async def list(self) -> Listing:
-        """Return all pages of `skills/list`. Concurrent callers share one listing (H29).
+        """Return the skills and templates that the server lists. Concurrent callers share one listing (H29).
 
         If `declared` is None, no method of the extension is called (H1). In this case, the listing is empty
         unless `drafts` is set. Raises `UnavailableError`, `VerificationError` or `MCPError`.
@@ -273,7 +273,7 @@ class ServerLink:
     def _get_connection(self) -> Connection:
         """Return the current connection, or start a new connection.
 
-        Raises `UnavailableError` after `close`.
+        Raises `UnavailableError` after `close`, and during the pause after a server sent too much.
         """
         if self._closed:
             raise UnavailableError("", f"the link to {quoted(self.label)} is closed")
@@ -300,7 +300,7 @@ class ServerLink:
             raise UnavailableError("", f"{message}; next attempt in {self._not_before - now:.0f} s")
 
     def _get_client(self, client: Client) -> _Client:
-        """Return the skills client for a connection. A `DraftsClient` keeps its state across connections."""
+        """Return the client for a connection; with `drafts`, the same `DraftsClient` for every connection."""
         if self._client is None or self._connected_by is not client:
             self._connected_by = client
             self._client = SkillsClient(

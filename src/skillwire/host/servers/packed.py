@@ -22,7 +22,8 @@ class Unpacker(Protocol):
 async def read_packed(server: Unpacker, skill: SkillClaim, file: FileClaim) -> bytes:
     """Return a file of a skill from the archive that its files were derived from, verified (H15).
 
-    A `SKILL.md` listed beside the archive, and archives of other skills, are never used.
+    A `SKILL.md` listed beside the archive, and archives of other skills, are never used. Raises
+    `VerificationError`, and what `unpack` raises.
     """
     assert skill.archive is not None, "the files of this skill do not come from an archive"
     unpacked = await server.unpack(skill, skill.archive)

@@ -1,6 +1,6 @@
-"""Convert a server's claims to records.
+"""Convert a server's claims to records, and its findings to problems.
 
-URIs begin with the server's label; everything else stays as listed.
+The path in the URI of each record begins with the server's label.
 """
 
 import json
@@ -22,7 +22,7 @@ from skillwire.safe_text import escape_invisible, quote_if_needed, quoted, strip
 from skillwire.sources.assemble import path_problems
 
 _MAX_FRONTMATTER = 256 * 1024
-"""Maximum length of frontmatter as JSON. No client accepts as much frontmatter in YAML."""
+"""Maximum length of frontmatter as JSON, in characters."""
 _MAX_SHOWN = 3
 """Maximum number of problems to name in one sentence."""
 _UNDECIDED = Withheld(
@@ -162,10 +162,10 @@ def published_template(label: str, claim: TemplateClaim, trust: Trust) -> SkillT
 
 
 def why_not_passed_on(skill: SkillClaim) -> str:
-    """Return what the entry of a skill lacks for clients of a bridge; empty if it lacks nothing.
+    """Return what the entry of a skill lacks for clients of a bridge, or an empty string.
 
-    These clients get entries in the final form: the whole frontmatter, and files with digests and sizes, or
-    no files.
+    These clients get entries in the final form: the whole frontmatter, and either all files with digests and
+    sizes, or `dynamic`.
     """
     dialect = quoted(skill.dialect.value)
     if skill.is_packed:
@@ -179,13 +179,13 @@ def why_not_passed_on(skill: SkillClaim) -> str:
 
 
 def path_of(uri: str) -> list[str]:
-    """Return the path segments in a skill's URI, whatever its scheme."""
+    """Return the decoded path segments of a skill's folder, from a URI with any scheme."""
     rest = uri.partition(":")[2].lstrip("/").removesuffix(f"/{SKILL_FILE}")
     return [unquote(name) for name in rest.split("/")]
 
 
 def finding_problems(findings: Findings) -> Iterator[Problem]:
-    """Yield problems for the findings about omitted entries and about the list itself."""
+    """Yield a problem for each stored finding, and one with the number of further findings."""
     for finding in findings.kept:
         yield finding_problem(finding)
     if findings.more:
@@ -223,7 +223,7 @@ def _published(
     label: str, path: list[str], skill: SkillClaim, known: PublishedRecord | None, trust: Trust
 ) -> PublishedRecord | list[Problem]:
     shown = "/".join(path)
-    # A bridge must list sizes. If they are missing, the skill is published as a dynamic skill.
+    # A skill without listed files is published as a dynamic skill.
     files = {_file_path(skill, file): file for file in skill.files or () if skill.sized}
     if faults := [replace(each, hint=_SERVER_HINT) for each in path_problems(shown, files)]:
         return faults
@@ -252,7 +252,10 @@ def _file_path(skill: SkillClaim, file: FileClaim) -> str:
 
 
 def _entry_files(skill: SkillClaim, files: Mapping[str, FileClaim]) -> tuple[SkillFile | LiveFile, ...]:
-    """Return the files. MIME types are guessed from file names, because no content is fetched (H11)."""
+    """Return the files of a record: only a live `SKILL.md` unless all files are listed with sizes.
+
+    MIME types are guessed from file names, because no content is fetched (H11).
+    """
     if not skill.sized:
         return (LiveFile(SKILL_FILE, MARKDOWN),)
     return tuple(
@@ -262,9 +265,9 @@ def _entry_files(skill: SkillClaim, files: Mapping[str, FileClaim]) -> tuple[Ski
 
 
 def _why_not_json(skill: SkillClaim) -> str:
-    """Return why a frontmatter cannot be served as JSON, or an empty string if it can.
+    """Return why a frontmatter is invalid or too long as JSON, or an empty string if it is neither.
 
-    One such frontmatter would break the whole list (H26).
+    One invalid frontmatter would break the whole list (H26).
     """
     try:
         encoded = json.dumps(skill.frontmatter, ensure_ascii=False, allow_nan=False)
@@ -277,7 +280,7 @@ def _why_not_json(skill: SkillClaim) -> str:
 
 
 def _published_below_scheme(path: list[str], skill: SkillClaim, other: str) -> Problem:
-    """Return the warning for a skill that is published below its scheme."""
+    """Return the warning for a skill published below its scheme, because `other` has the same path."""
     return Problem(
         escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,
@@ -288,7 +291,7 @@ def _published_below_scheme(path: list[str], skill: SkillClaim, other: str) -> P
 
 
 def _left_out(path: list[str], skill: SkillClaim, other: str) -> Problem:
-    """Return the problem for a skill whose URI another skill has."""
+    """Return the problem for a skill that is left out, because `other` has the same path."""
     return Problem(
         escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,

@@ -1,4 +1,4 @@
-"""`ServerSource`: a server's skills, published below its label. Every file is verified against the list."""
+"""`ServerSource`: a server's skills, published below its label. Every listed digest is verified."""
 
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
@@ -41,15 +41,15 @@ from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
 
 POLL_SECONDS = 60.0
-"""Seconds between two polls of a server that sends no notifications. Slow servers are polled less often."""
+"""Default seconds without a notification until a server is polled. Slow servers are polled less often."""
 _START_SECONDS = 15.0
-"""Maximum time at startup to wait for the first list, in seconds.
+"""With `live`, the maximum time at startup to wait for the first list, in seconds.
 
-If it takes longer, the skills are served later.
+If the list takes longer, its skills are served later.
 """
 _DRAFT_HINT = "the problem of each other skill says what its entry lacks"
 _MIN_PAUSE, _MAX_PAUSE = 0.1, 30.0
-"""Shortest and longest pause between two listings of a server that sends notifications, in seconds."""
+"""Shortest and longest pause after a listing while changes are followed, in seconds."""
 
 
 _MAX_INSTANCES = 1000
@@ -120,7 +120,7 @@ class ServerSource(Source):
         self._instances: dict[str, _Instance] = {}
         """Skills of templates that were requested, by their URIs on the server, oldest first."""
         self._generation = 0
-        """How often the list was read. Skills of templates that were requested before may have changed."""
+        """The number of successful listings. After each, skills of templates are requested again."""
         self._dialect: Dialect | None = None
         self.packed: Mapping[str, SkillClaim] = {}
         """Skills whose archives were not unpacked yet, by the `path` of the problem that reports each."""
@@ -138,11 +138,14 @@ class ServerSource(Source):
 
     @property
     def failure(self) -> SourceError | None:
-        """Why the last listing failed; None if it succeeded."""
+        """Why the last listing failed, or that there was none yet; None if it succeeded."""
         return self._failure
 
     def claim(self, entry: SkillRecord) -> SkillClaim | None:
-        """Return the server's claim behind a record from this source. Approvals are bound to the claim."""
+        """Return the server's claim behind a record from this source, or None if the skill is gone.
+
+        Approvals are bound to the claim.
+        """
         published = self._find(entry.origin.location)
         return None if published is None else published.claim
 
@@ -159,7 +162,7 @@ class ServerSource(Source):
     async def instance_at(self, uri: str) -> SkillRecord:
         """Return the skill at this server URI, which a template must match.
 
-        If the server cannot be asked, returns the last known version. Raises `SkillwireError`.
+        If the request fails, returns the last known version, if there is one. Raises `SkillwireError`.
         """
         try:
             return (await self._instance(uri)).entry
@@ -237,7 +240,7 @@ class ServerSource(Source):
         return content
 
     async def _verified(self, skill: SkillClaim, file: FileClaim) -> bytes:
-        """Return the verified bytes of a file from the cache or the server (H13, H15)."""
+        """Return the verified bytes of a file from the cache, or fetch and cache them (H13, H15)."""
         if (cached := await self._read_cache(file)) is not None:
             return cached
         if skill.archive is None:
@@ -265,7 +268,10 @@ class ServerSource(Source):
 
     @contextmanager
     def _translated(self, uri: str) -> Generator[None]:
-        """Convert the errors of a request to `SourceError`s. Block requests to an unreachable server."""
+        """Convert the errors of a request to `SourceError` or `UntrustedContentError`.
+
+        While changes are followed, an unreachable server gets no request: its last failure is raised.
+        """
         if isinstance(self._failure, SourceUnavailableError) and self._followed:
             raise self._failure
         try:
@@ -278,7 +284,7 @@ class ServerSource(Source):
             raise SourceError(str(refusal(uri, error))) from error
 
     async def _refresh(self) -> None:
-        """List all skills. The next scan contains the result or the failure."""
+        """List all skills. The next scan returns the result or raises the failure."""
         try:
             listing = await self._transport.list()
         except UnavailableError as error:
@@ -302,7 +308,7 @@ class ServerSource(Source):
         self._fresh = True
 
     async def _refresh_skill(self, uri: str) -> None:
-        """Fetch one skill again, and replace or remove it (H15)."""
+        """Fetch one skill again, and replace or remove it (H15). Raises `SourceError` if that fails."""
         self._findings = [each for each in self._findings if each.path != uri]
         try:
             self._skills[uri] = await self._transport.get(uri)
@@ -318,7 +324,7 @@ class ServerSource(Source):
             self._skills.pop(uri, None)  # the server no longer has it
 
     async def republish(self) -> Scan:
-        """Return the skills of the last listing, with the files of known archives. Makes no request."""
+        """Return a scan of the last listing, with the files of known archives. Makes no request."""
         skills = list(self._skills.values())
         if self._archives is not None:
             skills = await self._archives.restore(self.label, skills)
@@ -340,7 +346,7 @@ class ServerSource(Source):
         return replace(template, suggest=suggest)
 
     async def _suggest(self, claim: TemplateClaim, parameter: str, typed: str) -> Sequence[str]:
-        """Return the values that the server suggests for a typed text; none if the request fails."""
+        """Return the values that the server suggests for a typed text; none after an error or timeout."""
         with suppress(SkillwireError, MCPError), anyio.move_on_after(_SUGGESTION_SECONDS):
             return await self._transport.complete(claim.uri_template, parameter, typed)
         return ()
@@ -353,7 +359,8 @@ class ServerSource(Source):
     async def _instance(self, uri: str, *, fresh: bool = False) -> PublishedRecord:
         """Return the skill at a URI that matches a template.
 
-        It is requested once after each listing of the server, and always with `fresh` (H3).
+        The skill is requested once after each listing of the server, and always with `fresh` (H3). Raises
+        `SkillwireError`.
         """
         known = self._instances.get(uri)
         if known is not None and known.generation == self._generation and not fresh:

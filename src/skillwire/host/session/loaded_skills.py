@@ -58,11 +58,11 @@ class LoadedSkill:
     """A skill in the context of the model."""
 
     skill: HostedSkill
-    """The version that was loaded. Reads are verified against it, whatever the server lists now."""
+    """The version that was loaded. Reads are verified against it. Only the user's own skills are updated."""
     retrieved: int = 0
     """Bytes read so far of files without a listed size (H8)."""
     changed: str = ""
-    """How the skill has changed on its server. If set, reads are refused until it is loaded again."""
+    """How the skill has changed on its server, or empty. Reads of a changed skill are refused."""
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class LoadedSkills:
 
     @property
     def last(self) -> HostedSkill | None:
-        """The skill that was loaded last."""
+        """The skill that was loaded last; None if no skill is loaded."""
         return next((each.skill for each in reversed(self.loaded.values())), None)
 
     def begin(self, loaded: LoadedSkill) -> None:
@@ -119,7 +119,10 @@ class LoadedSkills:
         return any(each.changed for each in self.loaded.values())
 
     def around(self, label: str, uri: str) -> LoadedSkill | None:
-        """Return the innermost loaded skill of a server whose folder contains a URI, in any spelling."""
+        """Return the innermost loaded skill of a server whose folder contains a URI, or None.
+
+        The URI may have any spelling.
+        """
         key = canonical_uri(uri)
         own = (each for each in self.loaded.values() if each.skill.label == label)
         inside = (each for each in own if key.startswith(f"{canonical_uri(each.skill.root)}/"))
@@ -133,7 +136,10 @@ class LoadedFiles:
         self._places, self._consent = places, consent
 
     async def document(self, loaded: LoadedSkill) -> bytes:
-        """Return the `SKILL.md` after comparing its frontmatter with the claim, field by field (H13)."""
+        """Return the `SKILL.md` of an approved skill. Raises `HostError`.
+
+        The `SKILL.md` must be text. For a server's skill, its frontmatter must equal the claim (H13).
+        """
         skill = loaded.skill
         main = skill.main
         content = await (self._live(loaded, skill.uri) if main is None else self._verified(loaded, main))
@@ -147,7 +153,7 @@ class LoadedFiles:
         return content
 
     async def read(self, loaded: LoadedSkill, path: str) -> Reading:
-        """Return a file by its path in the skill, or by its URI (H19)."""
+        """Return a file by its path in the skill, or by its URI (H19). Raises `HostError`."""
         try:
             return await self._read(loaded, path)
         except HostError:
@@ -177,7 +183,11 @@ class LoadedFiles:
                 raise error from None
 
     async def list(self, loaded: LoadedSkill, path: str) -> str:
-        """Return the files below a folder, for the model. A skill that lists files has no others (H16)."""
+        """Return the list of files below a folder, as text for the model. Raises `HostError`.
+
+        A skill that lists files has no others (H16). For a dynamic skill, the server is asked for the direct
+        children of the folder.
+        """
         if loaded.skill.local:
             await self._refresh(loaded)
         await self.must_be_approved(loaded)
@@ -197,7 +207,7 @@ class LoadedFiles:
     def has(self, loaded: LoadedSkill, path: str) -> bool:
         """Return whether the skill may have a file or folder at a path or URI. Makes no request.
 
-        A dynamic skill may have a file at any path below its folder, except a path that ends in `SKILL.md`.
+        A dynamic skill may have a file at any path below its folder, unless the file's name is `SKILL.md`.
         """
         skill = loaded.skill
         try:
@@ -260,7 +270,7 @@ class LoadedFiles:
         return content if file.size is not None else self._counted(loaded, file.uri, content)
 
     async def _live(self, loaded: LoadedSkill, uri: str) -> bytes:
-        """Return the bytes of an unlisted file. If there is a digest of the `SKILL.md`, it is checked."""
+        """Return the bytes of an unlisted file. A digest that is listed for the `SKILL.md` is checked."""
         skill = loaded.skill
         with translated_errors(skill.origin, uri):
             content = await self._places.place(skill.label).read(uri)
@@ -270,7 +280,7 @@ class LoadedFiles:
         return self._counted(loaded, uri, content)
 
     def _counted(self, loaded: LoadedSkill, uri: str, content: bytes) -> bytes:
-        """Return the content. Raises `VerificationError` if the skill exceeds the limit of bytes (H8)."""
+        """Count the bytes of `content`, and return it. Raises `VerificationError` above the limit (H8)."""
         loaded.retrieved += len(content)
         if loaded.retrieved > (limit := self._places.limits.bytes):
             message = f"more than {limit:,} bytes were read from this skill"
@@ -278,7 +288,10 @@ class LoadedFiles:
         return content
 
     async def _failure(self, loaded: LoadedSkill, error: HostError) -> HostError:
-        """Look up the skill again, and return `ChangedError` if it has changed, else `error` (H15)."""
+        """Look up the skill again, and return the error to raise (H15).
+
+        Return `ChangedError` if the skill has changed, else `error`.
+        """
         try:
             fresh = await self._places.lookup(*loaded.skill.identity)
         except HostError:

@@ -42,7 +42,7 @@ def skill_text(skill: HostedSkill, content: str) -> str:
 
 
 def file_text(skill: HostedSkill, path: str, content: str) -> str:
-    """Return a file, framed. The `SKILL.md` of a nested skill is a file like any other (H18)."""
+    """Return a file in a frame. The `SKILL.md` of a nested skill is a file like any other (H18)."""
     what = f"The file {_quote_name(path)} of the skill {skill.quoted}, from the {skill.origin}."
     folder, _, name = path.rpartition("/")
     nested = ""
@@ -55,7 +55,7 @@ def file_text(skill: HostedSkill, path: str, content: str) -> str:
 
 
 def list_text(skill: HostedSkill, path: str, lines: str) -> str:
-    """Return a list of file names, framed, because their author chose them."""
+    """Return a list of file names in a frame, because the author of the skill chose the names."""
     where = f"the folder {_quote_name(path)} of " if path else ""
     return _frame(
         f"Files in {where}the skill {skill.quoted}, from the {skill.origin}. {_describe_owner(skill)}", lines
@@ -63,7 +63,7 @@ def list_text(skill: HostedSkill, path: str, lines: str) -> str:
 
 
 def resource_text(label: str, uri: str, content: str, *, local: bool) -> str:
-    """Return a resource, framed. Reading one never loads a skill (H12)."""
+    """Return a resource in a frame, which says that reading it loaded no skill (H12)."""
     origin = describe_place(label, local=local)
     what = (
         f"The resource {_quote_name(uri)}, from the {origin}. It was read as a resource: no skill was loaded."
@@ -72,12 +72,12 @@ def resource_text(label: str, uri: str, content: str, *, local: bool) -> str:
 
 
 def shown_text(content: bytes) -> str:
-    """Return content as text; for binary content, a note with its size."""
+    """Return content as text; if it is not text, a note with its size."""
     return content.decode() if is_text(content) else f"({len(content):,} bytes that are not text)"
 
 
 def bridged_text(entry: SkillRecord, path: str, content: str) -> str:
-    """Return a file of a server's skill, or the list of its files if `path` is empty, framed for a bridge."""
+    """Return a file of a server's skill, or its list of files if `path` is empty, in a frame for a bridge."""
     what = {"": "Files of the skill", SKILL_FILE: "The skill"}.get(
         path, f"The file {_quote_name(path)} of the skill"
     )
@@ -105,10 +105,11 @@ def _frame(message: str, content: str) -> str:
 def catalog_prompt(
     skills: Iterable[HostedSkill], tokens: int, templates: Iterable[HostedTemplate] = ()
 ) -> str:
-    """Return the list of skills for the model, within a budget of tokens.
+    """Return the list of skills and templates for the model, in about `tokens` tokens.
 
-    What does not fit is counted in a last line. The user's own skills come first. Servers then take turns, so
-    that none fills the list alone. The templates of a folder or server come after its skills.
+    A last line says how many do not fit. The user's own skills come first. Servers then take turns, so that
+    no server fills the list alone. The templates of a folder or server come after its skills. Skills that
+    only users may load are not listed.
     """
     budget = tokens * CHARACTERS_PER_TOKEN - len(USAGE)
     shown = [each for each in _interleave(skills, templates) if _is_for_models(each)]

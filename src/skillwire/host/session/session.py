@@ -1,4 +1,4 @@
-"""A session: load skills into one conversation with a model, and read their files."""
+"""A session: load skills into one conversation with a model, read files, and check permissions."""
 
 from contextlib import suppress
 
@@ -47,10 +47,10 @@ class Session:
     # Loading
 
     async def load(self, name: str) -> Reading:
-        """Load a skill: get approval, read and verify its `SKILL.md` (H13, H14). Raises `SkillwireError`.
+        """Load a skill: get approval, then read, verify and return its `SKILL.md` (H13, H14).
 
         If the skill has changed since it was listed, the user is asked again, once. An archive is fetched
-        only after the user has agreed, now or earlier.
+        only after the user has agreed, now or earlier. Raises `SkillwireError`.
         """
         return await self._load_checked(await self._find(name))
 
@@ -64,8 +64,8 @@ class Session:
     async def load_for_model(self, name: str) -> Reading:
         """Load a skill that the model requested, or read the requested file of a loaded skill.
 
-        Names may be relative to the skill that was loaded last. Raises `NotApprovedError` if only users may
-        load the skill.
+        Names may be relative to the skill that was loaded last. Raises `SkillwireError`, such as
+        `NotApprovedError` if only users may load the skill.
         """
         found = await self._places.reference(name, base := self._loaded_skills.last)
         if found.skill is not None and found.path:
@@ -82,7 +82,10 @@ class Session:
         return await self._places.find(name, base)
 
     def release(self, name: str) -> None:
-        """Unload a skill. Call it only when no copy of its `SKILL.md` is left in the context."""
+        """Unload a skill. Raises `RequestError` if the skill is not loaded.
+
+        Call this method only when no copy of the skill's `SKILL.md` is left in the context.
+        """
         self._loaded_skills.end(self._get_loaded(name))
 
     async def _load(self, skill: HostedSkill, *, for_model: bool) -> Reading:
@@ -124,7 +127,7 @@ class Session:
         return await self._files.list(*self._locate(name, path))
 
     async def read_for_model(self, name: str, path: str) -> str:
-        """Return a file, or the list of files in a folder, as text for the model."""
+        """Return a file, or the list of files in a folder, as text for the model. Raises `SkillwireError`."""
         return await self._files.read_or_list(*self._locate(name, path))
 
     def _locate(self, name: str, path: str) -> tuple[LoadedSkill, str]:
@@ -166,7 +169,10 @@ class Session:
         return Reading(server, uri, content, text)
 
     def _address(self, server: str, path: str) -> str:
-        """Return the URI of the listed skill or file at this path on a server; `path` if there is none."""
+        """Return the URI of the listed skill or file at a path on a server.
+
+        Return `path` unchanged if it is a URI, or if nothing is listed at it.
+        """
         if "://" in path:
             return path
         with suppress(RequestError):
@@ -192,7 +198,10 @@ class Session:
     # Permissions
 
     async def may_execute(self, what: str) -> bool:
-        """Return whether the code `what` may run. If a server's skill is loaded, the user is asked (H21)."""
+        """Return whether the code `what` may run (H21).
+
+        If a server's skill is loaded, the user is asked, unless an earlier answer for this session applies.
+        """
         acting = self._loaded_skills.foreign()
         return not acting or await self._consent.ask_to_execute(
             what, acting, changed=self._loaded_skills.changed
@@ -201,8 +210,8 @@ class Session:
     async def allowed_tools(self, name: str) -> frozenset[str]:
         """Return the tools that a loaded skill may use without asking the user.
 
-        A server's skill may use only tools that the user granted. No other frontmatter field has an effect.
-        The frontmatter of a nested skill has none (H18, H21).
+        A server's skill may use only the requested tools that the user granted. Other frontmatter fields, and
+        the frontmatter of nested skills, grant no tools (H18, H21). Raises `SkillwireError`.
         """
         loaded = self._get_loaded(name)
         await self._files.must_be_approved(loaded)
@@ -211,7 +220,7 @@ class Session:
     # Called by the host
 
     def on_registry_change(self, registry: Registry) -> None:
-        """Mark loaded skills that have changed. They need to be approved again (H15)."""
+        """Mark loaded skills that have changed, and drop the session's approvals of changed skills (H15)."""
         for identity, loaded in self._loaded_skills.loaded.items():
             fresh = registry.get(identity)
             if fresh is not None and needs_new_approval(loaded.skill, fresh):
@@ -219,7 +228,7 @@ class Session:
         self._consent.on_registry_change(registry)
 
     def withdraw(self, identity: Identity) -> None:
-        """Drop the session's approval of a skill."""
+        """Drop the session's approval of a skill, and permissions to run code while the skill is loaded."""
         self._consent.withdraw(identity)
 
     def _get_loaded(self, name: str) -> LoadedSkill:

@@ -29,7 +29,7 @@ class AgentTool:
     parameters: Mapping[str, Json]
     """A JSON schema: an object whose properties are strings, integers or booleans."""
     call: Callable[[Mapping[str, Json]], Awaitable[str]]
-    """Takes arguments that fit the schema. Raises `SkillwireError`, with a message for the model."""
+    """Takes arguments that fit the schema, and returns text for the model. May raise `SkillwireError`."""
 
     def __post_init__(self) -> None:
         for name, schema in self._properties.items():
@@ -48,7 +48,7 @@ class AgentTool:
             )
 
     async def invoke(self, arguments: object) -> str:
-        """Validate a model's arguments, then use `call`. Raises `BadParamsError`, and what `call` raises."""
+        """Validate a model's arguments, then call `call`. Raises `BadParamsError`, and what `call` raises."""
         return await self.call(self.validate_arguments(arguments))
 
     def validate_arguments(self, arguments: object) -> Mapping[str, Json]:
@@ -81,7 +81,10 @@ class AgentTool:
 
 
 def session_tools(session: "Session", *, resources: bool) -> tuple[AgentTool, ...]:
-    """Return the tools of a session. They return errors as text for the model instead of raising."""
+    """Return the tools of a session; with `resources`, also `read_resource`.
+
+    The `call` of each tool returns a `SkillwireError` as text for the model instead of raising it.
+    """
 
     async def read_skill(name: str) -> str:
         return (await session.load_for_model(name)).text

@@ -1,4 +1,4 @@
-"""Stored approvals and tool grants, each bound to a label and the digest of every file."""
+"""Stored approvals and tool grants, each bound to a label, and to the URI and digest of every file."""
 
 import hashlib
 import json
@@ -69,10 +69,10 @@ def _archive_from_json(value: Any) -> DeliveryClaim | None:
 
 
 class ApprovalStatus(StrEnum):
-    """Whether the user approved a skill."""
+    """Whether the user approved a skill, and whether the approval is still valid."""
 
     UNKNOWN = "unknown"
-    """The skill was never approved."""
+    """The skill was never approved, or its files are still in an archive and cannot be compared."""
     APPROVED = "approved"
     CHANGED = "changed"
     """Different files were approved. Changing back to those files does not restore the approval (H15)."""
@@ -107,8 +107,9 @@ class Approvals:
         """Return the approval status of a skill as its server lists it now.
 
         If the approval was for different files, it is marked as changed, and a new approval is needed (H15,
-        H17). If the skill's files are still in an archive, they cannot be compared yet. A valid approval then
-        remains, but the status is unknown.
+        H17). If another archive has exactly the approved files, the approval is updated to name that archive.
+        If the skill's files are still in an archive, they cannot be compared yet. A valid approval then
+        remains, but the status is unknown. Raises `StateError`.
         """
         content = content_key(skill)
         with self._database.reading() as connection:
@@ -135,8 +136,8 @@ class Approvals:
     def approve(self, label: str, skill: SkillClaim) -> None:
         """Store an approval of exactly these files.
 
-        Once this method returns, the approval survives a crash. Raises `CannotStoreError` if the skill lists
-        no files (H17), and `StateError`.
+        Grants for other files are deleted. Once this method returns, the approval survives a crash. Raises
+        `CannotStoreError` if the skill lists no files or no `SKILL.md` (H17), and `StateError`.
         """
         content = content_key(skill)
         if content is None:
@@ -166,7 +167,7 @@ class Approvals:
             )
 
     def has_approval(self, label: str, uri: str) -> bool:
-        """Return whether a version of a skill is approved, and the approval has not ended."""
+        """Return whether some version of a skill has an approval that has not ended."""
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label):
                 return False
@@ -190,7 +191,7 @@ class Approvals:
         }
 
     def _update_archive(self, label: str, skill: SkillClaim) -> None:
-        """Note in an approval that another archive has exactly the approved files."""
+        """Update an approval to name another archive that has exactly the approved files."""
         before = self.approved(label, skill.uri)
         if before is not None and before.archive == skill.archive:
             return
@@ -204,9 +205,10 @@ class Approvals:
                 )
 
     def revoke(self, label: str, uri: str) -> bool:
-        """Revoke an approval. Return whether there was one. No connection to the server is needed.
+        """Revoke an approval, and delete its grants. No connection to the server is needed.
 
-        The revocation counts even if the stored approval had ended, because it ends approvals in sessions.
+        Return False if there was no approval, or if it was revoked before. The revocation is counted even if
+        the stored approval had ended, because it also ends approvals in sessions.
         """
         count = "UPDATE approvals SET revocations = revocations + 1 WHERE label = ? AND uri = ?"
         with self._database.writing() as connection:
@@ -219,7 +221,10 @@ class Approvals:
             return _revocations(connection, label, uri)
 
     def approved(self, label: str, uri: str) -> SkillClaim | None:
-        """Return the claim that was approved last, for comparison. The approval may have ended."""
+        """Return the claim that was approved last, for comparison. The approval may have ended.
+
+        Return None if there is no approval, if it is damaged, or if it is for another server.
+        """
         query = "SELECT content, entry FROM approvals WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
             if self._labels.was_rebound(connection, label):
@@ -258,7 +263,7 @@ def is_approved(connection: sqlite3.Connection, label: str, skill: SkillClaim) -
 
 
 def _standing(connection: sqlite3.Connection, label: str, uri: str) -> ApprovalStatus:
-    """Return what was decided about a skill, whatever its files are now."""
+    """Return the stored status of a skill, whatever its files are now."""
     query = "SELECT standing FROM approvals WHERE label = ? AND uri = ?"
     row = connection.execute(query, (label, encode_uri(uri))).fetchone()
     return ApprovalStatus.UNKNOWN if row is None else ApprovalStatus(row[0])

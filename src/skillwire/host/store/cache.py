@@ -1,4 +1,4 @@
-"""Files fetched from servers, cached on disk. The digest is checked again on every use."""
+"""Files fetched from servers, cached on disk. The size and digest are checked again on every use."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ _PLAIN_LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _READABLE = 64
 _HASH = 32
-"""Number of hex digits.
+"""Number of hex digits of the hash in a file name.
 
 If two URIs had the same hash, the digest of the content would still distinguish them.
 """
@@ -53,10 +53,10 @@ def cache_path(folder: Path, label: str, uri: str) -> Path:
 
 
 def _unique(readable: str, whole: str) -> str:
-    """Return a file name with a readable part, `~` and a hash. It is unique even if case is ignored.
+    """Return a file name for `whole`: a readable part, `~` and a hash. It is unique even if case is ignored.
 
-    Labels contain no `~`, so the name never equals a label. It never begins with a dot, and is never a device
-    name.
+    Labels contain no `~`, so the file name never equals a label. The file name never begins with a dot, and
+    is never a device name.
     """
     shown = _UNSAFE.sub("-", readable[-_READABLE:]).strip(".-")
     hashed = hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()[:_HASH]
@@ -66,7 +66,7 @@ def _unique(readable: str, whole: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CachedFile:
-    """A cached file. It still belongs to its server, not to the user."""
+    """A cached file of a server's skill. It is not one of the user's own files."""
 
     label: str
     uri: str
@@ -92,7 +92,10 @@ class Cache:
         self._limit = limit
 
     def get(self, label: str, file: FileClaim) -> bytes | None:
-        """Return the cached bytes if they match the claim, else None (H15, H24)."""
+        """Return the cached bytes of a file if they match the claim, else None (H15, H24).
+
+        Bytes that do not match are removed from the cache. Raises `StateError`.
+        """
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label):
                 return None
@@ -132,7 +135,7 @@ class Cache:
         return True
 
     def list_files(self) -> list[CachedFile]:
-        """Return all cached files, sorted by label and URI."""
+        """Return all cached files that exist on disk, sorted by label and URI."""
         query = "SELECT label, uri, digest, size FROM cached ORDER BY label, uri"
         with self._database.reading() as connection:
             rows = connection.execute(query).fetchall()
@@ -160,9 +163,9 @@ class Cache:
         return known
 
     def move_aside(self, label: str | None) -> Path | None:
-        """Move the files of a label, or all files, out of the cache. Return the new folder.
+        """Move the files of a label, or of all labels, out of the cache.
 
-        Raises `StateError`.
+        Return the folder that contains them now, or None if there were no files. Raises `StateError`.
         """
         folders = self._label_folders() if label is None else [self.folder / label_folder(label)]
         aside = None
@@ -177,7 +180,7 @@ class Cache:
         return aside
 
     def delete_moved(self, aside: Path | None) -> None:
-        """Delete the folder from `move_aside`. After an error, the next `sweep` deletes the rest."""
+        """Delete the folder from `move_aside`. If that fails, the next `sweep` deletes it."""
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)
 
@@ -201,7 +204,10 @@ class Cache:
         staged.replace(path)
 
     def _make_room(self, connection: sqlite3.Connection, keep: Path) -> None:
-        """If the cache is full, remove the least recently used files until a tenth is free."""
+        """If the cache is too large, remove the least recently used files until a tenth is free.
+
+        Files without a row are removed first. The file `keep` stays.
+        """
         (total,) = connection.execute("SELECT TOTAL(size) FROM cached").fetchone()
         if total <= self._limit:
             return

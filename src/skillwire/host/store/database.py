@@ -112,7 +112,7 @@ def create_or_check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_rows(connection: sqlite3.Connection) -> None:
-    """Read all rows and check their types. SQLite does not detect a changed byte within a value."""
+    """Check every value, because SQLite does not detect a changed byte in a value. Raises `DamagedError`."""
     for table, columns in _TYPES.items():
         for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608 - the names are constants
             for value, (column, kind) in zip(row, columns.items(), strict=True):
@@ -171,7 +171,7 @@ class Database:
     def writing(self) -> Generator[sqlite3.Connection]:
         """Yield the connection in a transaction, which an exception rolls back.
 
-        No other process can write inside the block. Raises `StateError`.
+        No other process can write until the block ends. Raises `StateError`.
         """
         with self._lock, _translate_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -189,7 +189,10 @@ class Database:
 
 
 def rename_damaged(path: Path) -> Path:
-    """Rename a damaged database, and return its new path. No other process may use it. Raises `OSError`."""
+    """Rename a damaged database and its log, and return the new path of the database.
+
+    Call this function only while no other process uses the database. Raises `OSError`.
+    """
     names = (path.with_name(f"{path.name}.damaged-{number}") for number in range(1, 10_000))
     aside = next(name for name in names if not name.exists())
     # Rename the database first, because SQLite deletes a log without a database.

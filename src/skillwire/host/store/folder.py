@@ -1,4 +1,4 @@
-"""The private folder of the state, and the lock with which processes share it."""
+"""The private folder of the state: create it, check it, and lock it between processes."""
 
 import os
 import sys
@@ -19,8 +19,8 @@ PATIENCE = 10.0
 def make_private(folder: Path, known_by: str) -> None:
     """Create `folder`, or restrict access to the current user. Raises `StateError`.
 
-    An existing folder that other users can access is restricted only if it is empty or contains the file
-    `known_by`. Any other folder has a different purpose, and its mode must not change.
+    An existing folder that other users can access is restricted only if it is empty or contains a file or
+    folder `known_by`. Any other such folder has a different purpose, and is refused.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIR_MODE)
@@ -47,7 +47,7 @@ def make_private_file(path: Path) -> None:
 
 
 def require_separate(state: Path, skills: Path) -> None:
-    """Raise `StateError` if one folder is inside the other.
+    """Raise `StateError` if the two folders are the same, or if one is inside the other.
 
     A cached file must never be found as a skill (H24). The folders need not exist. Symbolic links are
     followed.
@@ -68,7 +68,7 @@ def _is_inside(inner: Path, outer: Path) -> bool:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two paths are the same folder. On some file systems, `Skills` and `skills` are."""
+    """Return whether two paths lead to the same folder, as `Skills` and `skills` do on some file systems."""
     try:
         return one.samefile(other)
     except OSError:

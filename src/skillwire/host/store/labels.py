@@ -24,7 +24,10 @@ class Labels:
         return self.is_still_bound(connection, label)
 
     def bind(self, connection: sqlite3.Connection, label: str, identity: str) -> bool:
-        """Bind the label. If it was bound to another server, delete all its rows and return True."""
+        """Bind the label in the database and in this process.
+
+        If the label was bound to another server, delete all its rows and return True, else return False.
+        """
         self._bound[label] = _hashed(identity)
         if self.is_still_bound(connection, label):
             return False
@@ -48,7 +51,7 @@ class Labels:
         return row == (self._bound[label],)
 
     def was_rebound(self, connection: sqlite3.Connection, label: str) -> bool:
-        """Return whether this process bound the label, and it is now bound to another server."""
+        """Return whether this process bound the label, and the database no longer has that binding."""
         return label in self._bound and not self.is_still_bound(connection, label)
 
     def require_bound(self, connection: sqlite3.Connection, label: str) -> None:

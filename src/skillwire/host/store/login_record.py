@@ -27,11 +27,11 @@ class LoginExpiredError(Exception):
 
 
 class LoginServerError(Exception):
-    """The login server did not answer, or its response is unusable. A later attempt may succeed."""
+    """A request for a login failed, or its response is unusable. A later attempt may succeed."""
 
 
 class BrokenRecordError(Exception):
-    """A stored record is unusable."""
+    """The record of a login is invalid, or its file must not be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class LoginRecord:
     scope: str = ""
     expires_at: float | None = None
     allow_private: bool = False
-    """Whether the user allowed a login server in a private network."""
+    """Whether the user allowed a login server at a loopback address or in a private network."""
     in_keyring: bool = False
-    """Whether the tokens are in the system keyring, not in the file."""
+    """Whether the tokens are in the system keyring instead of the file."""
     renewable: bool = False
     """Whether there is a refresh token."""
     tokens: Tokens | None = field(default=None, repr=False)
@@ -103,7 +103,8 @@ class LoginRecord:
     def renewed(self, tokens: Tokens, expires_in: float | None, scope: str | None) -> "LoginRecord":
         """Return the record with new tokens.
 
-        Values that the response omits stay the same (RFC 6749, section 6).
+        Without a `scope`, the scope stays the same (RFC 6749, section 6). Without `expires_in`, the expiry is
+        unknown.
         """
         return replace(
             self,
@@ -175,7 +176,7 @@ class LoginRecord:
 
 
 def expiry(expires_in: float | None) -> float | None:
-    """Return the time (Unix seconds) at which a token with this lifetime expires."""
+    """Return the time (Unix seconds) at which a token with this lifetime expires; None if it is unknown."""
     return None if expires_in is None else time.time() + min(max(expires_in, 0.0), _LONGEST)
 
 

@@ -36,7 +36,7 @@ _LOCK_TIMEOUT = 60.0
 
 
 class KeyringError(Exception):
-    """The keyring failed, or did not answer in time."""
+    """The keyring failed, did not answer in time, or does not exist."""
 
 
 def system_keyring() -> "SystemKeyring | None":
@@ -73,9 +73,9 @@ class SystemKeyring:
         return found if isinstance(found, str) else None
 
     def put(self, name: str, secret: str) -> bool:
-        """Store a secret.
+        """Store a secret, and return whether it can be read back.
 
-        Return whether it can be read back, because some keyrings accept only short secrets.
+        Some keyrings accept only short secrets. A secret that was stored incompletely is removed.
         """
         try:
             _bounded(lambda: self._backend.set_password(_SERVICE, name, secret))
@@ -119,7 +119,7 @@ class Logins:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Use the logins in a state folder. Nothing is created before a login is saved."""
+        """Use the logins in a state folder. Nothing is created before a login is saved or locked."""
         self.folder = Path(folder) / LOGINS
 
     def find(self, label: str, identity: str | None = None) -> LoginRecord | None:
@@ -142,9 +142,10 @@ class Logins:
         return record
 
     def with_tokens(self, label: str, identity: str) -> LoginRecord | None:
-        """Return a login with its tokens. The tokens are None if the keyring has lost them.
+        """Return the login for a label and server with its tokens, or None if there is none.
 
-        Raises `StateError` in the same cases as `find`, and if the keyring cannot be read.
+        The tokens are None if the keyring has lost them. Raises `StateError` in the same cases as `find`, and
+        `KeyringStateError` if the keyring cannot be read.
         """
         record = self.find(label, identity)
         if record is None or not record.in_keyring:
@@ -164,7 +165,10 @@ class Logins:
         return replace(record, tokens=tokens, renewable=record.renewable and tokens is not None)
 
     def save(self, record: LoginRecord) -> LoginRecord:
-        """Store a login, replacing an earlier login for its label, and return it. Raises `StateError`."""
+        """Store a login, replacing an earlier login for its label, and return it as stored.
+
+        The tokens are stored in the keyring if possible, else in the file. Raises `StateError`.
+        """
         before = self._find_readable(record.label)
         keyring = system_keyring()
         stored = replace(record, in_keyring=_put(keyring, record))
@@ -179,7 +183,7 @@ class Logins:
     def remove(self, label: str) -> bool:
         """Remove the login for a label, even if it is damaged. Return whether there was one.
 
-        Raises `StateError`, or `KeyringStateError` if the file was removed but the keyring still has the
+        Raises `StateError`, or `KeyringStateError` if the file was removed but the keyring may still have the
         tokens.
         """
         before = self._find_readable(label)
@@ -206,7 +210,7 @@ class Logins:
     def remove_if_other(self, label: str, identity: str) -> None:
         """Remove the login for a label unless it is for the server with this identity.
 
-        Raises the same errors as `remove`.
+        A damaged login is also removed. Raises the same errors as `remove`.
         """
         before = self._find_readable(label)
         if before is None or not before.is_for(identity):
@@ -233,7 +237,7 @@ class Logins:
 
     @asynccontextmanager
     async def locked(self, label: str) -> AsyncGenerator[None]:
-        """Lock the login for a label, so that no other process changes it. Raises `StateError`."""
+        """Lock the login for a label. Other tasks and processes wait to lock it. Raises `StateError`."""
         path = self._path(label).with_suffix(".lock")
         try:
             self._make_folder()

@@ -57,7 +57,7 @@ class State:
         """Private. Use `State.open` instead."""
         self.folder = folder
         self.damaged = damaged
-        """The damage found when the state was opened, if any. All approvals are then lost."""
+        """The damage found when the state was opened, or None. After damage, all approvals are lost."""
         self._lock = lock
         self._database = database
         self._labels = Labels()
@@ -97,7 +97,7 @@ class State:
 
         If the label was bound to another server, its approvals, grants and cached files are removed (H28).
         Its login is also removed, unless only the query of the URL differs. Returns whether the label was
-        bound to another server. Only a hash of the identity is stored.
+        bound to another server. The binding contains only a hash of the identity.
         """
         with self._database.reading() as connection:
             if self._labels.is_bound(connection, label, identity):

@@ -33,7 +33,10 @@ def attach_to(
 ) -> None:
     """Serve a library from an existing server of the SDK or of FastMCP.
 
-    Raises `InvalidValueError` for any other object, and `ConflictError` if the server already has skills.
+    `bus` carries the events of an SDK server that answers `subscriptions/listen` with a handler of its own.
+    Raises `InvalidValueError` if such a server has no `bus`, for a scheme on a FastMCP server, and for any
+    other object. Raises `ConflictError` if the server already declares the Skills extension, or answers one
+    of its methods.
     """
     if (lowlevel := _lowlevel(server)) is not None:
         Attached(lowlevel, library, prompts, options, bus)
@@ -79,7 +82,7 @@ class Attached:
         server.lifespan = self._wrap_lifespan(server.lifespan)
 
     def install(self) -> None:
-        """Wrap the server's current handlers. The wrappers call the original handlers."""
+        """Install the handlers for skills. They call the server's current handlers for the same methods."""
         methods = all_methods(self._features)
         for method in (*methods, SUBSCRIBE, UNSUBSCRIBE, LISTEN):
             entry = self._server.get_request_handler(method)
@@ -95,7 +98,7 @@ class Attached:
         self._put(LISTEN, types.SubscriptionsListenRequestParams, self._listen)
 
     def _put(self, method: str, params: type[types.RequestParams], ours: Handler) -> None:
-        """Install a handler that calls the server's original handler where needed."""
+        """Install `ours` as the handler for `method`. Record it, so that `install` does not wrap it again."""
         self._ours[method] = ours
         self._server.add_request_handler(method, params, ours)
 
@@ -129,7 +132,10 @@ class Attached:
         return await self._notifier.listen(context, params, None if theirs is None else theirs.entry.handler)
 
     async def _complete_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Add instructions and capabilities to the handshake, including those that the SDK omits (S1)."""
+        """Add instructions, and capabilities that the SDK omits, to the handshake (S1).
+
+        After the handshake, register the client for notifications.
+        """
         result = await call_next(ctx)
         if ctx.method == "notifications/initialized":
             self._notifier.register_client(ctx)

@@ -26,7 +26,7 @@ from skillwire.server.attaching.taken import SKILL_TOOLS, TakenNames
 from skillwire.server.build import Context, Handler, respond
 
 _MAX_PAGES = 1000
-"""Maximum pages of the server's list that are searched for names."""
+"""Maximum number of pages of a list that are searched for the server's own names."""
 LISTED_BY = {PROMPTS_GET: PROMPTS_LIST, TOOLS_CALL: TOOLS_LIST}
 """Methods that take a name, and the method that lists the names."""
 _ITEM_METHODS = {listed: method for method, listed in LISTED_BY.items()}
@@ -51,7 +51,7 @@ LISTS = {
 
 @dataclass(frozen=True, slots=True)
 class OriginalHandler:
-    """The server's own handler for a method, from before skills were attached."""
+    """The server's own handler for a method, which a handler for skills replaced."""
 
     entry: HandlerEntry[Any]
 
@@ -73,7 +73,10 @@ class Merger:
         self._taken = taken
 
     def handler(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
-        """Return the combined handler for `method`. `theirs` must contain the server's own handler for it."""
+        """Return the combined handler for `method`. `theirs` must contain the server's own handler for it.
+
+        Raises `ConflictError` if the responses to this method cannot be combined.
+        """
         if method in LISTS:
             return self._list(method, ours, theirs[method])
         if method in LISTED_BY:
@@ -83,9 +86,9 @@ class Merger:
         raise ConflictError(f"the server already answers `{method}`; remove its handler, or attach no skills")
 
     def _list(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
-        """Return a handler that first lists the server's own pages.
+        """Return a handler that lists the server's own pages, then the pages of the skills.
 
-        On the last page, the skills' pages begin.
+        The server's last page also contains the first page of the skills.
         """
         listing = LISTS[method]
 
@@ -148,7 +151,10 @@ class Merger:
         return left_out.isdisjoint(SKILL_TOOLS)
 
     async def _left_out(self, method: str, theirs: OriginalHandler, context: Context) -> set[str]:
-        """Return the names that the skills do not use, because the server already lists them."""
+        """Return the names that the server lists, and that the skills therefore do not use.
+
+        If the server lists one of `SKILL_TOOLS`, the result contains both.
+        """
         names = await _names(theirs, LISTS[method], context)
         if (item_method := _ITEM_METHODS.get(method)) is None:
             return names
@@ -158,9 +164,9 @@ class Merger:
     def _one(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
         """Return a handler that uses `ours` for items that certainly belong to the skills.
 
-        For all other items it uses `theirs`, with `ours` as a fallback.
-
-        A URI that only a template of the skills matches is not certain, because it may be the server's own.
+        For all other items, it uses `theirs`. If `theirs` raises `MCPError` and the skills serve the URI, it
+        uses `ours`. A URI that only a template of the skills matches is not certain, because it may be the
+        server's own.
         """
 
         async def handle(context: Context, _params: object) -> Any:
@@ -196,7 +202,7 @@ class Merger:
 
 
 async def _names(theirs: OriginalHandler, listing: Listing, context: Context) -> set[str]:
-    """Return every name in one of the server's lists. Stops at a repeated cursor."""
+    """Return the names in one of the server's lists. Stops at an invalid page and at a repeated cursor."""
     names: set[str] = set()
     cursors: set[str] = set()
     cursor: str | None = None

@@ -33,7 +33,7 @@ class TakenNames:
         self._taken: dict[str, set[str]] = {method: set() for method in _KINDS}
         self._problems: tuple[Problem, ...] = ()
         self.on_change: Callable[[], None] = lambda: None
-        """Called when another taken name is found."""
+        """Called when a further taken name is recorded."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -45,7 +45,10 @@ class TakenNames:
         return name in self._taken[method]
 
     def note(self, method: str, taken: AbstractSet[str]) -> AbstractSet[str]:
-        """Record names that the skills share with the server. Return all names that the skills do not use."""
+        """Record the names `taken`, which the skills share with the server. Return the names to leave out.
+
+        These are `taken` and, if a tool in `SKILL_TOOLS` is taken, the other tool, too.
+        """
         if new := taken - self._taken[method]:
             for name in sorted(new):
                 _log.warning("%s", _message(method, name))
@@ -70,7 +73,7 @@ def _problem(method: str, name: str) -> Problem:
 
 
 class _HostProblems(ProblemsDocument):
-    """The problems of the skills, and of the names that the server already uses."""
+    """The document with the problems of the skills, and a problem for each taken name."""
 
     def __init__(self, of_skills: ProblemsDocument, taken: TakenNames) -> None:
         self.description = of_skills.description
@@ -88,7 +91,7 @@ def _resources_of(features: Sequence[Feature]) -> Iterator[ResourcesFeature]:
 
 
 def show_taken_names(features: Sequence[Feature], taken: TakenNames) -> None:
-    """Add taken names to the document of problems."""
+    """Make the document of problems also report the names in `taken`."""
     for feature in _resources_of(features):
         document = feature.documents[ProblemsDocument.uri]
         assert isinstance(document, ProblemsDocument), "the URI belongs to the document of problems"
@@ -96,7 +99,7 @@ def show_taken_names(features: Sequence[Feature], taken: TakenNames) -> None:
 
 
 def without_tools(features: Sequence[Feature]) -> list[Feature]:
-    """Return the features with instructions that name no tools, for servers with own tools of these names."""
+    """Return `features`, with instructions that do not name the tools in `SKILL_TOOLS`."""
     return list(map(_without_tools, features))
 
 

@@ -1,1 +1,1 @@
-"""Serve MCP over streamable HTTP: `/mcp`, `/healthz`, and the guards around them."""
+"""Serve MCP over streamable HTTP: the application, its guards and limits, and routes beside `/mcp`."""

@@ -34,7 +34,10 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse `[HOST:]PORT`, with an IPv6 host in brackets. Raises `InvalidValueError`."""
+        """Parse `[HOST:]PORT`, with an IPv6 host in brackets. The default host is `127.0.0.1`.
+
+        Raises `InvalidValueError`.
+        """
         authority = text if ":" in text else f":{text}"
         match _authority(f"127.0.0.1{authority}" if authority.startswith(":") else authority):
             case (host, int(port)):

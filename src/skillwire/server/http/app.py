@@ -1,4 +1,4 @@
-"""Serve MCP over streamable HTTP: `/mcp`, `/healthz`, and the guards around them."""
+"""Build the ASGI application for MCP over streamable HTTP, with its guards, and run it with uvicorn."""
 
 import socket
 from collections.abc import Callable, Generator
@@ -42,7 +42,7 @@ _HTTPTOOLS, _H11, _SOCKETS = (
 )
 """Protocol classes for uvicorn, given by name, so that only the protocol in use is loaded."""
 _LAST_ANSWERS = 1
-"""Seconds in which open requests can finish after the signal to stop."""
+"""Seconds in which open requests can finish after the server was told to stop."""
 _TICKS = 10
 """Ticks between two sweeps of all connections. uvicorn ticks ten times a second."""
 
@@ -70,8 +70,9 @@ def http_app(
 ) -> Application:
     """Return the ASGI application of a server, for every protocol version.
 
-    Frequent requests are answered from a cache, unless you added middleware or handlers to the server, or
-    `cache` is False.
+    It answers MCP at `/mcp`, the health check at `/healthz`, and the routes of `mount`. By default, frequent
+    requests are answered from the server's own cache, unless you added middleware or handlers to the server.
+    With `cache`, pass another cache, or False for none.
     """
     more, bounds = mount or HttpMount(), limits or HttpLimits()
     budget = ByteBudget(bounds.buffered_bytes)
@@ -188,7 +189,10 @@ class _MountLifespan:
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn without its signal handling, which would end the process with the signal's exit code."""
+    """uvicorn, with connection limits and an announcement at startup, but without its signal handling.
+
+    uvicorn's signal handling would end the process with the signal's exit code.
+    """
 
     def __init__(self, app: Application, mount: HttpMount, announce: Callable[[], None]) -> None:
         config = _config(app, mount)

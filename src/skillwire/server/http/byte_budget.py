@@ -12,17 +12,17 @@ UNCOUNTED_BYTES = 64 * 1024
 is used up.
 """
 _PATIENCE, _LEAST_PROGRESS = 5.0, 16 * 1024
-"""If memory is short, a request must transfer at least this many bytes in this many seconds."""
+"""Seconds and bytes. If memory is short, a request that transfers fewer bytes in this time may be evicted."""
 _BUSY = b'{"error": "the server is processing too many large requests and answers; try again later"}'
 
 
 class Share:
-    """The part of the budget that one request or connection uses, until it is released."""
+    """The bytes of the budget that one request or connection uses, until they are released."""
 
     def __init__(
         self, budget: "ByteBudget", evict: Callable[[], None], measure: Callable[[], int] | None = None
     ) -> None:
-        """Create a share. `evict` must end the request.
+        """Create a share. `evict` must end the request or connection.
 
         `measure` returns the bytes that are in use now. Set it if that number can shrink without a call to
         `release`.
@@ -37,7 +37,7 @@ class Share:
         return self._budget.take(self, number)
 
     def take_measured(self) -> None:
-        """Reserve the bytes that `measure` returns now. If there is no room, end the request."""
+        """Reserve the bytes that `measure` returns now. If there is no room, call `evict`."""
         if self.measure is not None and not self.take(self.measure()):
             self.evict()
 
@@ -55,8 +55,8 @@ class Share:
 class ByteBudget:
     """Counts bytes up to a limit.
 
-    At the limit, evicts the share that has made no progress for the longest time. This way, a few clients
-    that send or read slowly cannot lock out all others.
+    At the limit, evicts the share that has made no progress for the longest time, so that a few clients that
+    send or read slowly cannot lock out all others.
     """
 
     def __init__(self, limit: int, patience: float = _PATIENCE) -> None:
@@ -167,7 +167,7 @@ class _Exchange:
 
 
 async def refuse(send: Send) -> None:
-    """Send a 503 response, because there is no room now."""
+    """Send a 503 response, which says that the budget is used up."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(_BUSY)).encode()),

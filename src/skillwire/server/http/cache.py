@@ -37,9 +37,8 @@ class ResponseCacheMiddleware:
     ) -> None:
         """Create the middleware.
 
-        `cache` may be a function that is called for each request and may return None. The function returns
-        None once middleware was added to the server, which can happen at any time. Nothing is cached from
-        then on.
+        `cache` is a cache, or a function that returns it. The function is called for each request, because
+        middleware or handlers can be added to the server at any time. If it returns None, `app` answers.
         """
         self._app = app
         self._cache = cache

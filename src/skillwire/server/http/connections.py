@@ -153,9 +153,10 @@ class Connections:
         self._now, self._swept = 0.0, time.monotonic()
 
     def admit(self, new: Any, present: set[Any]) -> None:
-        """Admit the connection `new`.
+        """Admit the connection `new`. `present` are all open connections, including `new`.
 
-        At the limit, close an idle connection to make room. If none is idle, close `new`.
+        At the limit, close idle, slow or stalled connections to make room. If there are none, send status 503
+        to `new` and close it.
         """
         if len(present) <= self._limit:
             return
@@ -168,7 +169,7 @@ class Connections:
             new.transport.close()
 
     def sweep(self, present: Collection[Any]) -> None:
-        """Close every connection that has made no progress for too long."""
+        """Close every connection that has kept the server waiting for too long without progress."""
         swept = time.monotonic()
         self._now += min(swept - self._swept, _LONGEST_STEP)
         self._swept = swept

@@ -50,7 +50,7 @@ class ExpiringSecrets(Generic[Value]):
         return secret
 
     def find(self, secret: str) -> Value | None:
-        """Return the value of a secret, or None if it has expired or is unknown."""
+        """Return the value of a secret, or None if it is unknown, expired or revoked."""
         digest = _digest(secret)
         if (found := self._values.get(digest)) is None:
             return None
@@ -77,7 +77,7 @@ def is_same(one: str, other: str) -> bool:
 def bearer_token(headers: Headers) -> str | None:
     """Return the bearer token in the `Authorization` header.
 
-    Return None unless there is exactly one such header.
+    Return None unless there is exactly one such header, with the scheme `Bearer`.
     """
     values = headers.getlist("authorization")
     scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")

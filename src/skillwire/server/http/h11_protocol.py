@@ -11,7 +11,7 @@ from skillwire.server.http.connections import GuardedConfig
 
 
 class BoundedH11Protocol(H11Protocol):
-    """Limits connections, and counts received bytes and unread responses."""
+    """Applies the connection limits, and counts received bytes and unread responses."""
 
     body_bytes = 0
 

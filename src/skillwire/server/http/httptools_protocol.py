@@ -37,7 +37,7 @@ class _RefusedError(Exception):
 
 
 class BoundedHttptoolsProtocol(HttpToolsProtocol):
-    """Limits all data that the parser would otherwise collect without limit."""
+    """Applies the connection limits, and limits all data that the parser would otherwise collect."""
 
     body_bytes = 0
     """Number of bytes in all bodies so far."""

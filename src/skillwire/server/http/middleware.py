@@ -1,4 +1,4 @@
-"""ASGI middleware: host and token guards, message checks, session limit, and closing streams."""
+"""ASGI middleware: guards for host, origin and token, message checks, session limit, and closing streams."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _NOT_FOUND = 404
 
 
 class HostGuard:
-    """Refuses requests for other hosts, and requests from pages whose origin is not allowed."""
+    """Refuses requests whose `Host` or `Origin` header the policy does not accept, with status 421 or 403."""
 
     def __init__(self, app: ASGIApp, policy: HostPolicy) -> None:
         self._app = app
@@ -124,9 +124,9 @@ class MessageGuard:
             await self._app(scope, _replay(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive) -> "bytes | _Refused | None":
-        """Return the whole body, or why it is refused.
+        """Return the whole body, or the refusal to send.
 
-        Return None if the client disconnected before the end.
+        Return None if the client disconnected before the end of the body.
         """
         headers = Headers(scope=scope)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":

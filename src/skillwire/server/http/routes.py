@@ -109,7 +109,7 @@ def authorize_none(_scope: Scope) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HttpMount:
-    """Additional routes of the application, behind the same guards."""
+    """Routes to add to the application behind its guards, and what they need while the server runs."""
 
     routes: tuple[BaseRoute, ...] = ()
     open_paths: frozenset[str] = frozenset()

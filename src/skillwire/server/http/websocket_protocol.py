@@ -10,7 +10,7 @@ from skillwire.server.http.byte_budget import UNCOUNTED_BYTES, Share
 from skillwire.server.http.connections import GuardedConfig
 
 MAX_UNREAD = 2 * 1024 * 1024
-"""Maximum number of unread bytes of a client that keeps sending pings.
+"""Number of unread bytes above which a client that sends a ping is disconnected.
 
 Leaves room for one message that is read slowly.
 """
@@ -22,9 +22,10 @@ MAX_FRAMES = 1024
 
 
 class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
-    """Counts partly received messages and unread responses.
+    """Counts partly received messages and unread responses towards the memory budget.
 
-    Disconnects clients that send pings but read nothing.
+    Disconnects clients that exceed the budget, send a message in too many frames, or send pings but read
+    nothing.
     """
 
     _partial = 0

@@ -36,7 +36,7 @@ _UNTRUSTED = {
 
 
 def well_known_mount(library: Library, *, private: bool) -> HttpMount:
-    """Return the routes from which programs install skills.
+    """Return a mount with the route from which programs install skills.
 
     With `private`, responses are marked so that shared caches do not store them.
     """

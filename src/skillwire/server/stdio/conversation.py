@@ -20,9 +20,9 @@ from skillwire.server.stdio.pipes import ClientGoneError, PipeWriter
 _TIMEOUT_SECONDS = 0.5
 """Seconds to wait for the next response once the client has closed its side."""
 _LASTING = "subscriptions/listen"
-"""The request that stays open until the end. The SDK limits the number of such requests."""
+"""The method whose requests stay open and do not count towards `_AT_ONCE`. The SDK limits their number."""
 _AT_ONCE = 16
-"""Maximum number of requests in progress. Further requests wait."""
+"""Maximum number of requests that the SDK processes at a time. Further requests wait."""
 _HANDSHAKE = "initialize"
 
 
@@ -50,7 +50,7 @@ class Conversation:
         """Whether the handshake of an earlier protocol version has succeeded."""
 
     async def run(self) -> None:
-        """Run the SDK until `end` was called and every request is answered."""
+        """Run the SDK, and write its messages, until `end` was called and every request is answered."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._write)
             options = self._server.create_initialization_options()
@@ -89,7 +89,7 @@ class Conversation:
         await self._incoming.send(SessionMessage(message))
 
     async def end(self) -> None:
-        """Wait for the last responses, then tell the SDK that the input has ended."""
+        """Wait for the last responses until the client leaves, then tell the SDK that the input has ended."""
         async with self._incoming, self._refusals:
             with suppress(ClientGoneError):
                 while self._unanswered:

@@ -1,4 +1,4 @@
-"""Split standard input into lines of limited length, and recognise repeated requests."""
+"""Split standard input into lines of limited length, and answer repeated requests from the cache."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _ESCAPE = b"\\"
 """The escape character. With escapes, the key `id` could be written in many ways."""
 _ZERO, _END = b"0}"
 _DIGITS = 15
-"""Maximum number of digits in an id that is recognised."""
+"""Maximum number of digits in an id that is cut out of a line."""
 _MAX_LINES = 8192
 """Maximum number of stored request lines."""
 _MAX_LINE_BYTES = 1024
@@ -25,7 +25,7 @@ class LineTooLongError(Exception):
 
 
 class LineSplitter:
-    """Collects chunks of bytes and returns complete lines. Buffers at most one line and one chunk."""
+    """Collects chunks of bytes and returns complete lines. Buffers at most `limit` bytes and one chunk."""
 
     def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._limit = limit
@@ -35,7 +35,10 @@ class LineSplitter:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[bytes | LineTooLongError]:
-        """Add a chunk. Return each line that it completes, without the newline. Skips blank lines."""
+        """Add a chunk. Return each line that it completes, without the newline.
+
+        Blank lines are skipped. A line over the limit is returned as a `LineTooLongError`.
+        """
         *ended, rest = chunk.split(b"\n")
         lines: list[bytes | LineTooLongError] = []
         for piece in ended:

@@ -49,7 +49,7 @@ class PipeReader(ABC):
         return self._over
 
     def pause(self) -> None:
-        """Deliver nothing until `release`."""
+        """Call neither `on_data` nor `on_end` until `release`."""
         self._paused = True
 
     def release(self) -> None:
@@ -194,7 +194,8 @@ class PipeWriter(ABC):
     async def wait_until_below(self, is_closed: Callable[[], bool], enough: int = 0) -> None:
         """Wait until at most `enough` bytes are left to write.
 
-        Raises `ClientGoneError` if `is_closed` returns True and nothing is read for ten seconds.
+        `is_closed` returns whether the client has closed its side. If it has, and reads nothing for ten
+        seconds, raises `ClientGoneError`.
         """
         quiet, before = 0.0, self.pending
         while before > enough:
@@ -338,7 +339,7 @@ def open_writer(descriptor: int, on_broken: Callable[[], None]) -> PipeWriter:
 
 
 def _own_end(descriptor: int, direction: int) -> int | None:
-    """Return a separate, non-blocking descriptor for the same pipe or socket, or None.
+    """Return a separate, non-blocking descriptor for the same pipe or socket, or None if that is impossible.
 
     The given descriptor may be shared with the parent process, so making it non-blocking would also affect
     the parent. On Linux, a pipe can be opened again through `/proc`. A socket is rarely shared, so a copy is

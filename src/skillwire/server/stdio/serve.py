@@ -57,8 +57,8 @@ async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
     """Serve one client on stdin and stdout until it closes either.
 
     While serving, descriptor 0 is empty and descriptor 1 leads to stderr. Frequent requests are answered from
-    a cache, unless you added middleware or handlers to the server. Raises `SkillwireError` if the client
-    closes the server's stdin and does not read the remaining responses.
+    a cache, unless `cache` is False or you added middleware or handlers to the server. Raises `SkillwireError`,
+    a `SkillwireError`, if the client closes the server's stdin and does not read the remaining responses.
     """
     cached = import_module("skillwire.server.build").cached_skills(server) if cache else None
     if cached is None:
@@ -72,7 +72,8 @@ async def serve_following(
 ) -> None:
     """Serve one client on stdin and stdout while the library follows its sources.
 
-    The SDK's server would also follow the sources, but it may never be loaded.
+    The SDK's server would also follow the sources, but it may never be loaded. Raises `UnreadError` if the
+    client does not read all responses.
     """
     await library.ensure_loaded()
     unread: UnreadError | None = None
@@ -92,7 +93,8 @@ async def serve_lazily(
 ) -> None:
     """Serve one client on stdin and stdout.
 
-    `make_server` is called in a thread when a request needs the SDK.
+    `make_server` is called once, in a thread, when a request needs the SDK. Raises `UnreadError` if the
+    client does not read all responses.
     """
     with _private_pipes() as (source, sink):
         await serve_pipes(source, sink, make_server, response_cache)
@@ -106,7 +108,8 @@ async def serve_pipes(
 ) -> None:
     """Serve one client on two file descriptors.
 
-    The descriptors stay open, because a thread may still read from one of them.
+    The descriptors stay open, because a thread may still read from one of them. Raises `UnreadError` if the
+    client does not read all responses.
     """
     unread = 0
     async with anyio.create_task_group() as tasks:
@@ -148,7 +151,7 @@ class _StdioConnection:
         self._sdk: Conversation | None = None
         self._sdk_ended = anyio.Event()
         self._modern = False
-        """Whether the response cache answered a request of protocol 2026-07-28 before the SDK was loaded."""
+        """Whether a request of protocol 2026-07-28 went to the response cache."""
         self._writer = open_writer(sink, tasks.cancel_scope.cancel)
         self._reader = open_reader(source, self._on_data, self._on_end)
 

@@ -1,4 +1,4 @@
-"""The digest, size and type of each file, cached so that an unchanged file is not read again."""
+"""The facts about each file, such as its digest, cached so that an unchanged file is not read again."""
 
 import time
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from skillwire.sources.folder.listing import File
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The facts about one file: its digest, size and type, and for a `SKILL.md` its content."""
+    """The facts about one file: its digest, size and type, and for a `SKILL.md` the parsed document."""
 
     digest: Digest
     size: int
@@ -31,7 +31,7 @@ class FileFacts:
 
 
 KnownFile: TypeAlias = tuple[Stamp, FileFacts]
-"""The facts about a file, and the file's stamp when it was read."""
+"""The stamp of a file when it was read, and the facts about the file."""
 
 
 class FileFactsCache:
@@ -43,7 +43,7 @@ class FileFactsCache:
         self.known: dict[str, KnownFile] = {}
         """Facts by the location of the file."""
         self.changed = False
-        """Whether a file was read because it was not in the cache."""
+        """Whether a file was read, so that the scan cache on disk is out of date."""
         self._read_in_this_scan: dict[str, FileFacts] = {}
 
     def begin(self) -> None:
@@ -51,7 +51,7 @@ class FileFactsCache:
         self._read_in_this_scan.clear()
 
     def of(self, file: File, *, limit: int) -> FileFacts:
-        """Return the facts of `file`, reading it only if it changed. Raises `SourceError`."""
+        """Return the facts of `file`. Read it if it changed or has not settled. Raises `SourceError`."""
         stamp, facts = self.known.get(file.location, (None, None))
         if facts is not None and stamp == file.stamp:
             return facts
@@ -80,5 +80,5 @@ class FileFactsCache:
         self.known.pop(location, None)
 
     def keep_only(self, locations: set[str]) -> None:
-        """Drop the facts of all other files."""
+        """Drop the facts of all files that are not at `locations`."""
         self.known = {location: known for location, known in self.known.items() if location in locations}

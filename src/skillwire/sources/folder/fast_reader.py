@@ -1,7 +1,8 @@
-"""Read a plain skill folder in one pass. Plain means one skill, simple names, no links and no problems.
+"""Read a plain skill folder in one pass.
 
-Most skill folders are plain. The result is the same as from `reader.read_skill_folder`, which applies every
-rule and is slower. That function reads all folders that are not plain.
+A plain folder contains one skill, simple names, no links, and no problems except warnings about the text of
+`SKILL.md`. Most skill folders are plain. The result is the same as from `reader.read_skill_folder`, which
+applies every rule and is slower. That function reads all other folders.
 """
 
 import os
@@ -89,7 +90,7 @@ class _Listing:
         self.statuses: list[os.stat_result] = []
         """The status of the skill's folder, then of each subfolder."""
         self.main: _FileEntry | None = None
-        """The `SKILL.md`."""
+        """The `SKILL.md`, or None if none was found."""
         self.files: list[_FileEntry] = []
         """All other files."""
         self._descriptors: list[int] = []
@@ -235,7 +236,10 @@ class _Reader:
         self._statuses.append(status)
 
     def _document(self, content: bytes | None) -> tuple[SkillDocument, LastGood | None]:
-        """Return the parsed `SKILL.md`, and its content if the last good version is retained."""
+        """Return the parsed `SKILL.md`, and its content if the last good version is retained.
+
+        If `content` is None, the file is unchanged, and both come from the cached skill.
+        """
         if content is None:
             assert self._before is not None, "only a cached file is not read"
             return self._before.draft.document, self._before.draft.last_good

@@ -1,4 +1,4 @@
-"""Read files from disk safely, and detect changes by a file's stamp (size, times and inode)."""
+"""Read files from disk safely, and detect changes by a file's stamp: size, times, inode and device."""
 
 import errno
 import os
@@ -68,7 +68,7 @@ def pack_settled_stamps(statuses: Iterable[os.stat_result], now_ns: int) -> list
 
 
 def raise_if_exhausted(error: OSError) -> None:
-    """Raise `SourceBusyError` if the cause is not the file, but a lack of file descriptors or memory."""
+    """Raise `SourceBusyError` if the cause of `error` is a lack of file descriptors or memory."""
     if error.errno in _EXHAUSTED:
         raise SourceBusyError((error.strerror or "out of resources").lower()) from error
 
@@ -83,9 +83,9 @@ def make_executable(descriptor: int) -> None:
 def read_file(location: str, limit: int, listed: Stamp | None = None) -> tuple[bytes, Stamp | None]:
     """Return the bytes of a regular file and its stamp. The stamp is None if the size does not match.
 
-    If a file is longer than `limit`, only the first `limit` + 1 bytes are returned. With `listed`, only a
-    file with this stamp is read, because a link that was checked then may now point to a different file.
-    Raises `SourceError`.
+    If a file is longer than `limit`, only the first `limit` + 1 bytes are returned. With `listed`, only the
+    file with the inode and device of that stamp is read, because a link that was checked when the file was
+    listed may now point to a different file. Raises `SourceError`.
 
     A settled stamp is not compared with the stamp after reading. A write during the read changes the times,
     so the next scan finds a different stamp and reads the file again.
@@ -142,7 +142,7 @@ class FileValidator(Validator):
 
     @classmethod
     def of(cls, location: str, size: int) -> "FileValidator | None":
-        """Return a validator for a regular file of this size, or None if its stamp is not reliable yet."""
+        """Return a validator for a regular file of this size; None if it is missing or changed recently."""
         try:
             status = os.stat(location)  # noqa: PTH116 - a hot path
         except OSError:

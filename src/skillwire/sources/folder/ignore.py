@@ -1,4 +1,4 @@
-"""Decide which files are never served: hidden files, tool folders, files in `.skillwireignore`."""
+"""Decide which files are never served: hidden files, tool folders and matches of `.skillwireignore`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 IGNORE_FILE = ".skillwireignore"
 CONTAINERS = (("skills",), (".claude", "skills"))
-"""Names of folders that only group skills. They are always entered, and are not part of a skill's path."""
+"""Folders that only group skills, as path segments. Skill paths omit them, except to avoid a conflict."""
 HIDDEN_CONTAINERS = {container[0]: container[1:] for container in CONTAINERS if container[0].startswith(".")}
-"""The only subfolder that is entered, by the name of the hidden folder that contains it."""
+"""The only path that is entered in a hidden folder, by the name of the hidden folder."""
 
 _MAX_SIZE = 256 * 1024
 _MAX_PATTERNS = 500
@@ -60,7 +60,7 @@ class IgnoreRules:
         return self._patterns is not None
 
     def by_name(self, name: str) -> bool:
-        """Return whether files and folders with this name are always left out."""
+        """Return whether this name is left out: a hidden name, or the name of a tool folder."""
         return name.startswith(".") or name in TOOL_FOLDERS
 
     def by_pattern(self, path: str, *, folder: bool) -> bool:

@@ -60,7 +60,7 @@ class _Characters:
 
     @property
     def literal(self) -> str | None:
-        """The only character of the set; None if there are several."""
+        """The character, if the set is written as a single character; else None."""
         single = len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1] and not self.negated
         return self.ranges[0][0] if single else None
 
@@ -72,7 +72,7 @@ class _Characters:
 _Sign = Literal["*", "/"]
 _Token = _Characters | _Sign
 _Name = tuple[_Token, ...]
-"""One part of a path, between slashes."""
+"""One part of a pattern, between slashes."""
 _ANY = _Characters((), negated=True)
 _DOUBLE_STAR: _Name = ("*", "*")
 
@@ -156,7 +156,7 @@ class PathPatterns:
 class _Names:
     """The names in all patterns, each with its bits in the automaton of paths.
 
-    Most names have no wildcards.
+    Names without wildcards, or with only one star at the beginning or end, are looked up without `_Globs`.
     """
 
     def __init__(self, names: dict[_Name, int]) -> None:
@@ -198,7 +198,7 @@ class _Globs:
         self._literals: dict[str, int] = {}
         self._classes: list[tuple[_Characters, int]] = []
         self._found: dict[tuple[int, int], int] = {}
-        """Bits of the pattern name, by word and bit of the glob's end. Testing bits word by word is fast."""
+        """Bits of each name in the automaton of paths, by the word and the bit of its glob's end."""
         bit = 1
         for glob, positions in globs.items():
             self._begin |= bit
@@ -360,7 +360,7 @@ def _single(character: str) -> _Characters:
 
 
 def _bracket(text: str, at: int) -> tuple[_Characters, int]:
-    """Return the character class that begins after the bracket at `at - 1`, and the index of its end."""
+    """Return the character class after the bracket at `at - 1`, and the index of the closing bracket."""
     negated = text[at : at + 1] in {"!", "^"}
     at += negated
     ranges: list[tuple[str, str]] = []

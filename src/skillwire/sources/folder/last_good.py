@@ -24,7 +24,7 @@ Content is never removed from it, even if it is no longer needed.
 
 
 class SpillFile:
-    """A thread-safe anonymous temporary file for byte strings. Content that does not fit stays in memory."""
+    """A thread-safe anonymous temporary file for byte strings, with a size limit."""
 
     def __init__(self, max_bytes: int = _MAX_SPILLED_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -33,7 +33,7 @@ class SpillFile:
         self._lock = threading.Lock()
 
     def put(self, content: bytes) -> Spilled:
-        """Store `content`. Return a value with which `take` reads it back."""
+        """Store `content`. Return its offset, or the compressed content if it does not fit into the file."""
         with self._lock:
             at = self._end
             if self._write(content):
@@ -42,7 +42,7 @@ class SpillFile:
         return zlib.compress(content, 1)
 
     def take(self, spilled: Spilled, length: int) -> bytes:
-        """Return stored content of this length. Raises `SourceError` if it is lost."""
+        """Return the content of `length` bytes that `put` stored. Raises `SourceError` if it is lost."""
         if isinstance(spilled, bytes):
             return zlib.decompress(spilled)
         assert self._file is not None, "an offset exists only after a write"
@@ -90,13 +90,13 @@ class LastGood:
         return last_good
 
     def is_available(self) -> bool:
-        """Return whether the content was read, or can still be read from its file."""
+        """Read the content if that was not done yet. Return False if its file is gone or has changed."""
         if self._unread is not None:
             self._read(*self._unread)
         return self._unread is None
 
     def content(self) -> bytes:
-        """Return the bytes. Raises `SourceError` if they were spilled and are lost."""
+        """Return the bytes, which must be available. Raises `SourceError` if the spilled bytes are lost."""
         assert self.is_available(), "the caller has checked"
         if (content := self._content) is not None:
             return content
@@ -104,7 +104,7 @@ class LastGood:
         return self._spill_file.take(self._spilled, self._length)
 
     def spill(self) -> None:
-        """Move the bytes out of memory. Thread-safe."""
+        """Move the bytes to the spill file, or compress them if they do not fit. Thread-safe."""
         if self.is_available() and (content := self._content) is not None:
             self._spilled = self._spill_file.put(content)
             self._content = None

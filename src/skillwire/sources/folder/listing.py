@@ -10,7 +10,7 @@ from skillwire.sources.folder.files import Stamp
 
 
 class Folder(NamedTuple):
-    """A folder below the root, and the folders on the path to it."""
+    """The root or a folder below it, with the identities of the folders above it."""
 
     path: str
     """The path relative to the root, separated by `/`; empty for the root itself."""
@@ -19,7 +19,7 @@ class Folder(NamedTuple):
     identity: tuple[int, int]
     """The folder's device and inode."""
     real_path: str
-    """The path relative to the root, with links resolved. Files that are hidden there stay hidden."""
+    """The path from the root, with links inside the root resolved. Ignore patterns also apply to it."""
     target: str
     """The path on disk, with links resolved."""
     depth: int = 0
@@ -36,11 +36,11 @@ class Folder(NamedTuple):
         return f"{self.real_path}/{name}" if self.real_path else name
 
     def child_trail(self) -> frozenset[tuple[int, int]]:
-        """The trail of every subfolder."""
+        """Return the trail of every subfolder."""
         return self.trail | {self.identity}
 
     def inner(self, name: str, resolved: "ResolvedEntry", trail: frozenset[tuple[int, int]]) -> "Folder":
-        """Return the subfolder `name`. Equal strings are shared, because there are many folders."""
+        """Return the subfolder at the relative path `name`. Equal strings are shared to save memory."""
         path, location = self.path_of(name), self.location_of(name)
         real_path, target = resolved.link, resolved.target
         if real_path is None:
@@ -65,7 +65,7 @@ class ResolvedEntry(NamedTuple):
 
     status: os.stat_result
     link: str | None = None
-    """For a link, the path of its target, relative to the root."""
+    """For a link, the path of its target relative to the root, or its own path if the target is outside."""
     target: str | None = None
     """For a link, the path of its target on disk."""
 
@@ -101,19 +101,19 @@ class FolderListing:
         self.folders: list[Folder] = []
         self.problems: list[Problem] = []
         self.marker: str | None = None
-        """The name that makes this folder a skill: `SKILL.md`, else `skill.md`. It need not be a file."""
+        """The entry that makes this folder a skill: `SKILL.md`, else `skill.md`. None if it is no skill."""
         self.cut: Problem | None = None
         """The limit that stopped the listing, if one did. A skill that includes this folder is incomplete."""
         self.extra_folders: list[str] = []
-        """Further folders to watch, because they affect the listing: folders of linked files, and `.claude`.
+        """Further folders to watch: `.claude`, folders of linked files, and folders that affect bad links.
         """
         self.entered_all = True
-        """Whether every subfolder is entered, and the folder contains no link."""
+        """Whether every subfolder except `.git` is entered, and no visible entry is a link."""
         self.unreadable = False
         """Whether the folder could not be opened, so that it cannot be watched either."""
 
     def record_limit(self, problem: Problem) -> None:
-        """Record that a limit was reached here."""
+        """Record the problem of a limit, because of which the listing is incomplete."""
         self.cut = problem
         self.problems.append(problem)
 

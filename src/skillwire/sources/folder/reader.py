@@ -1,4 +1,4 @@
-"""Read one skill folder, including the skills nested in it, and apply every rule."""
+"""Read one skill folder with its nested skills, or one skill with its bytes, and apply every rule."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -81,7 +81,7 @@ def read_skill_folder(
 
 
 class _Node(NamedTuple):
-    """A folder inside the skill folder, with its listing and subfolders."""
+    """The skill folder or a folder inside it, with its listing and subfolders."""
 
     folder: Folder
     listed: FolderListing
@@ -99,7 +99,7 @@ class _Node(NamedTuple):
         return (self, *self.inner)
 
     def own(self) -> Iterator["_Node"]:
-        """Yield this folder and all folders below it, except nested skills."""
+        """Yield this folder and all folders below it, except nested skills and the folders in them."""
         yield self
         for child in self.children:
             if child.listed.marker is None:
@@ -118,7 +118,10 @@ def _walk(folder_walk: FolderWalk, folder: Folder, listed: FolderListing) -> _No
 def _find_fallbacks(
     folder_walk: FolderWalk, facts: FileFactsCache, tree: _Node, before: SkillFolder | None
 ) -> dict[str, SkillDraft]:
-    """Return the previous drafts of skills whose `SKILL.md` is broken now, by that file's location."""
+    """Return the previous drafts of skills whose `SKILL.md` is broken now, by that file's location.
+
+    Drafts whose last good content is not available are left out.
+    """
     fallbacks: dict[str, SkillDraft] = {}
     for node in tree.all() if before is not None else ():
         main = node.main
@@ -132,7 +135,7 @@ def _find_fallbacks(
 
 
 def _document(folder_walk: FolderWalk, facts: FileFactsCache, main: File) -> SkillDocument | Problem:
-    """Return the document in `main`, or the problem if it cannot be read."""
+    """Return the document in `main`, or a problem if it cannot be read. Raises `SourceBusyError`."""
     try:
         document = facts.of(main, limit=folder_walk.limits.bytes).document
     except SourceBusyError:
@@ -241,7 +244,7 @@ def _is_within_limits(draft: SkillDraft, limits: Limits, problems: list[Problem]
 
 
 def _without_main(where: str, warnings: list[Problem]) -> list[Problem]:
-    """Return the problems of a skill whose `SKILL.md` is not a readable file, which is an error."""
+    """Return the problems of a skill whose `SKILL.md` cannot be read as a file. At least one is an error."""
     if any(problem.path == where for problem in warnings):
         return [replace(p, severity=Severity.ERROR) if p.path == where else p for p in warnings]
     hint = "make it a file, or remove it"
@@ -265,7 +268,7 @@ def _relative_path(folder: Folder, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """A file with its bytes."""
+    """The MIME type and the bytes of a file."""
 
     mime_type: str
     content: bytes
@@ -294,7 +297,7 @@ def read_skill_contents(root: Path, limits: Limits | None = None) -> SkillConten
     """Read the skill in the folder `root`, by the rules that apply to served folders.
 
     The files of a nested skill are included, even if that skill has errors. Raises `BrokenSkillError` if the
-    skill cannot be served, and `SourceError` if there is none.
+    skill cannot be served, `SourceError` if there is none, and `IntegrityError` if a file changes meanwhile.
     """
     check_readable(os.fspath(root))
     ignored = IgnoreRules.at(root)

@@ -105,7 +105,10 @@ class ScanCache:
         self._skills: dict[bytes, bytes] = {}
 
     def load(self) -> None:
-        """Read the cache file. If it is missing, damaged or from another version, the cache is empty."""
+        """Read the cache file, if there is one.
+
+        The cache stays empty if the file is damaged, too large, or from another version or other limits.
+        """
         with suppress(*_ERRORS):
             if self._file.stat().st_size > _MAX_BYTES:
                 return
@@ -118,7 +121,7 @@ class ScanCache:
             }
 
     def find_cached(self, path: str, spill_file: SpillFile | None) -> CachedSkill | None:
-        """Return the plain skill in the folder at `path`, if it is cached, and drop it from the cache.
+        """Return the plain skill in the folder at `path`, and drop it from the cache; None if it is missing.
 
         With `spill_file`, the content of its `SKILL.md` can be used as the last good version.
         """
@@ -129,7 +132,7 @@ class ScanCache:
             return None
 
     def facts(self, spill_file: SpillFile | None) -> dict[str, KnownFile]:
-        """Return the cached facts about files in all other skills, by location."""
+        """Return the cached facts about the files in skill folders that are not plain, by location."""
         row = self._skills.pop(b"", b"")
         try:
             files: list[list[Any]] = orjson.loads(row) if row else []
@@ -194,7 +197,7 @@ class ScanCache:
 
 
 def _lines(plain: Mapping[str, CachedSkill]) -> Iterator[bytes]:
-    """Yield a line for each plain skill. A `SKILL.md` with problems is marked to be read again."""
+    """Yield a line for each plain skill. The next start reads a `SKILL.md` with problems again."""
     for path, known in plain.items():
         if not path.isprintable():
             continue

@@ -71,7 +71,7 @@ class SkillFolder:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The locations of its folders and of the folders to which its links lead, each once."""
+        """The locations of this folder, its subfolders and the folders to which links lead, each once."""
         if self.watched_folders:
             return self.watched_folders
         own = self.folder.target
@@ -103,7 +103,7 @@ class SkillFolder:
 
 
 def misplaced_problem(draft: SkillDraft) -> Problem | None:
-    """Return a problem if a file or folder in a nested skill's own folder has the skill's path."""
+    """Return a problem if a nested skill's path is already a file or folder in the skill's folder."""
     folder = draft.below.rpartition("/")[2]
     if not folder or folder == draft.name:
         return None
@@ -120,11 +120,10 @@ def misplaced_problem(draft: SkillDraft) -> Problem | None:
 
 
 def add_nested_files(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
-    """Yield each draft.
+    """Yield each draft, and add files of nested skills that are published at another path than on disk (S8).
 
-    A draft that contains nested skills also lists their files at the paths where those skills are published
-    (S8). This matters if a nested skill's folder is not named like the skill. Its files are then served
-    twice: as files of the outer skill, and below the path of the nested skill.
+    This applies if a nested skill's folder is not named like the skill. The outer skill then lists its files
+    twice: at the paths on disk, and below the path of the nested skill.
     """
     if len(drafts) == 1:  # the usual case
         yield drafts[0]
@@ -201,8 +200,8 @@ class Placement:
     """Assigns each skill folder the path at which it is published.
 
     Folders that only group skills (`CONTAINERS`) are not part of a path. If two skills would get the same
-    path, the skill in more such folders keeps its whole path. A folder that is also reached through a link in
-    such a folder counts as one skill.
+    path, the skill in more such folders keeps its whole path. If both are the same folder, reached through a
+    link, it is placed only once.
     """
 
     def __init__(self, label: str) -> None:
@@ -221,7 +220,7 @@ class Placement:
     def _replace_in_place(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
         """Replace changed folders at their current paths.
 
-        If shapes changed, change nothing and return False.
+        If a folder is new or gone, or its shape changed, change nothing and return False.
         """
         pairs = [(self.placed.get(path), skill_folders.get(path)) for path in changed]
         stay = [(old, new) for old, new in pairs if old and new and old.skill_folder.shape == new.shape]
@@ -303,7 +302,7 @@ class _TakenUris:
                     del self._above[folder]
 
     def find_conflict(self, records: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
-        """Return the first record whose path is taken, and the skill with the same URI, if there is one.
+        """Return the first record whose path is taken, and the skill with its URI, if any; else None.
 
         A skill above or below the path also conflicts, because both skills would share folders (S8).
         """

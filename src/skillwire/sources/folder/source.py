@@ -39,8 +39,7 @@ from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
 
 _MIN_THREAD_BYTES = 1024 * 1024
-"""Maximum size of a file that is read in the event loop, because handing the work to a thread would take
-longer.
+"""Maximum size of a file that is read in the event loop. For such a file, starting a thread takes longer.
 """
 
 
@@ -81,7 +80,8 @@ class FolderSource(Source):
     ) -> None:
         """Serve the skills below `root`. Nothing is read before the first scan.
 
-        With `keep_good`, if an edit breaks a skill, its last good version is served until the skill is fixed.
+        With `follow_links`, links to files and folders outside `root` are followed. With `keep_good`, if an
+        edit breaks a skill, its last good version is served until the skill is fixed.
         `digests` is a folder for the scan cache, which makes the next start faster. Raises `PlatformError` on
         Windows.
         """
@@ -184,7 +184,10 @@ class FolderSource(Source):
         return self._build_scan(tree)
 
     def _find_cached(self) -> FindCached:
-        """Return the function that looks up cached skills: in the last scan, else in the scan cache."""
+        """Return the function that looks up cached skills: in the last scan or, at the first scan, on disk.
+
+        At the first scan, also load the cached facts about files.
+        """
         scan_cache, spill_file = self._scan_cache, self._facts.spill_file
         if scan_cache is None or self._tree.group_folders or self._tree.skill_folders:
             return self._tree.plain.get
@@ -220,7 +223,10 @@ class FolderSource(Source):
         return above_root or os.path.join(root, IGNORE_FILE) in where  # noqa: PTH118
 
     def _start_walk(self, progress: Progress, entry_count: int = 0) -> FolderWalk | Scan:
-        """Return a new walk of the root, or a failed scan if its ignore file cannot be used."""
+        """Return a new walk of the root, or a failed scan if its ignore file cannot be used.
+
+        Raises `SourceError` if the root cannot be read.
+        """
         check_readable(os.fspath(self.root))
         try:
             ignored = IgnoreRules.at(self.root)

@@ -44,7 +44,7 @@ class GroupFolder:
 
 
 class Tree:
-    """All group folders and skill folders, by their paths below the root, outer folders first."""
+    """All group folders and skill folders, by their paths below the root."""
 
     def __init__(self, facts: FileFactsCache) -> None:
         self.group_folders: dict[str, GroupFolder] = {}
@@ -76,10 +76,11 @@ class Tree:
         before: "Tree | None" = None,
         find_cached: FindCached | None = None,
     ) -> None:
-        """Walk `start` and everything below it.
+        """Walk `start` and everything below it, and add the folders to the tree.
 
-        If a skill was good in the tree `before` and is broken now, its last good version stays. A plain skill
-        that `find_cached` returns is not read again if it is unchanged.
+        If a skill was good in the tree `before` and is broken now, its last good version stays, if it was
+        retained. A plain skill that `find_cached` returns is not read again if it is unchanged. By default,
+        `find_cached` returns the plain skills of `before`.
         """
         skill_folders = {} if before is None else before.skill_folders
         if find_cached is None:
@@ -125,7 +126,7 @@ class Tree:
         )
 
     def rescan_locations(self, folder_walk: FolderWalk, where: Locations) -> set[str]:
-        """Rescan the folders at these locations. Return the paths of skill folders that may have changed."""
+        """Rescan the folders at these locations. Return the paths of new, changed and gone skill folders."""
         for location in where:
             self._facts.forget(location)
         before = dict(self.skill_folders)
@@ -140,7 +141,7 @@ class Tree:
         )
 
     def is_stale(self, where: Locations) -> bool:
-        """Return whether a folder above one of these locations was replaced with another folder."""
+        """Return whether a folder above one of these locations was removed or replaced with another one."""
         above = {folder for path in self._find_affected(where) for folder in ("", *parent_paths(path))}
         return any(self._is_replaced(path) for path in above)
 
@@ -169,7 +170,10 @@ class Tree:
         return {path for folder in folders for path in self._paths_at(folder)}
 
     def _revisit(self, folder_walk: FolderWalk, group_folder: GroupFolder) -> None:
-        """List a group folder again. Walk its new subfolders, and drop subfolders that no longer exist."""
+        """List a group folder again. Walk its new subfolders, and drop subfolders that no longer exist.
+
+        If the folder has become a skill, read the skill instead.
+        """
         folder = group_folder.folder
         folder_walk.entry_count -= group_folder.entry_count
         count_before = folder_walk.entry_count
@@ -266,7 +270,7 @@ class Tree:
         return 0 if part is None else part.entry_count + sum(map(self._drop, inner))
 
     def _forget(self, path: str) -> GroupFolder | SkillFolder | None:
-        """Remove the folder at `path` and its locations from the tree. Return it."""
+        """Remove the folder at `path` and its locations from the tree. Return the folder, or None."""
         part = self.group_folders.pop(path, None) or self.skill_folders.pop(path, None)
         if part is None:
             return None

@@ -46,7 +46,7 @@ Found = TypeVar("Found")
 
 
 def devices_with_reliable_mtimes() -> frozenset[int]:
-    """Return the devices whose file systems update folder times reliably. Empty if there is no `/proc`."""
+    """Return the devices whose file systems update folder times reliably. Empty if `/proc` is unusable."""
     try:
         return frozenset(_reliable_devices(_MOUNTS.read_text(errors="replace")))
     except (OSError, ValueError, IndexError):
@@ -66,7 +66,7 @@ _by_name = attrgetter("name")
 
 
 class OpenFolder(NamedTuple):
-    """A folder whose descriptor is open, with its entries. Valid only while the descriptor is open."""
+    """A folder whose descriptor is open (-1 if that is unsupported), with its entries."""
 
     folder: Folder
     descriptor: int
@@ -112,7 +112,7 @@ class FolderWalk:
         return folder.identity[0] in self._reliable_devices
 
     def start(self) -> Folder:
-        """Return the root folder. Raises `SourceError` if it no longer exists."""
+        """Return the root folder. Raises `SourceError` if it no longer exists or cannot be read."""
         try:
             status = os.stat(self.root)  # noqa: PTH116
         except OSError as error:
@@ -121,7 +121,7 @@ class FolderWalk:
         return Folder("", self.root, folder_identity(status), "", self.root)
 
     def list_folder(self, folder: Folder, *, inside_skill: bool = False) -> FolderListing:
-        """Return the content of `folder`, sorted by name. Files are listed only inside a skill."""
+        """Return the content of `folder`, sorted by name. Outside skills, files are left out."""
         found = self.take(folder, _no_shortcut, inside_skill=inside_skill)
         assert isinstance(found, FolderListing), "there is no shortcut"
         return found
@@ -129,7 +129,11 @@ class FolderWalk:
     def take(
         self, folder: Folder, shortcut: Callable[[OpenFolder], Found | None], *, inside_skill: bool = False
     ) -> Found | FolderListing:
-        """Open `folder` and return the result of `shortcut`, or the listing if `shortcut` returns None."""
+        """Open `folder` and return the result of `shortcut`, or the listing if `shortcut` returns None.
+
+        If a limit was exceeded or the folder cannot be read, the listing is incomplete and contains
+        the problem. A folder that was removed has an empty listing.
+        """
         if self.exhausted:
             listed = FolderListing()
             listed.cut = exhausted(folder.path, self.limits)
@@ -156,7 +160,7 @@ class FolderWalk:
             return listed
 
     def list_entries(self, entries: Iterator[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-        """Return the entries of a folder, sorted by name.
+        """Count and return the entries of a folder, sorted by name.
 
         At most one entry more than the limit is returned.
         """
@@ -253,7 +257,10 @@ class FolderWalk:
             return unreadable_problem(path, Rule.FILE_UNREADABLE, error)
 
     def _follow(self, path: str, location: str) -> ResolvedEntry | Problem:
-        """Resolve a link once, so that the checked file and the served file are the same."""
+        """Return the target of a link, or a problem if it is not followed. Raises `OSError`.
+
+        The link is resolved only once, so that the checked file and the served file are the same.
+        """
         target = os.path.realpath(location, strict=True)
         status = os.lstat(target)
         is_folder = stat.S_ISDIR(status.st_mode)
@@ -267,7 +274,7 @@ class FolderWalk:
         return outside_link_problem(path)
 
     def _find_blocking_folder(self, location: str) -> Iterator[str]:
-        """Yield the folder inside the root in which a change can make a refused link valid."""
+        """Yield the folder in which a change can make a refused link valid, if it is inside the root."""
         folder = os.path.dirname(os.path.realpath(location))  # noqa: PTH120 - plain string operations
         while self._is_inside_root(folder):
             if os.path.isdir(folder):  # noqa: PTH112
@@ -291,7 +298,7 @@ class FolderWalk:
         return None
 
     def _add_hidden_container(self, hidden: str, folder: Folder, listed: FolderListing) -> None:
-        """Add the folder `.claude/skills`, and nothing else in `.claude`."""
+        """Add the folder `.claude/skills`, or a problem if it is a refused link, and nothing else."""
         if os.path.isdir(parent := folder.location_of(hidden)):  # noqa: PTH112 - a link may be broken
             listed.extra_folders.append(parent)
         name = "/".join((hidden, *HIDDEN_CONTAINERS[hidden]))

@@ -50,7 +50,7 @@ class WatchEvent:
 
     where: Locations
     problem: Problem | None = None
-    """The error that prevents watching, set while the folders are polled."""
+    """The problem to report while the folders are polled; None while they are watched."""
 
 
 class _CannotWatchError(Exception):
@@ -71,7 +71,8 @@ async def watch(
     """Yield the locations that changed in the folders of `plan`, which is called again after each yield.
 
     The first event covers everything, for changes before the watcher started. With `location_filter`, `plan`
-    is also called whenever the filter changes, and the first event covers only newly watched folders.
+    is also called whenever the filter changes, and the first event covers only newly watched folders. If the
+    system cannot watch the folders, yields `EVERYWHERE` every few seconds.
     """
     tries = 0
     while True:
@@ -258,7 +259,7 @@ class _ReadySignal:
         self._send()
 
     def fail(self, error: _CannotWatchError) -> bool:
-        """Report that the thread cannot watch. Return False if it had already started."""
+        """Report that the thread cannot watch. If it had already started, return False and report nothing."""
         if self._sent:
             return False
         self._error = error

@@ -19,15 +19,15 @@ class WatchPlan:
     """
 
     ancestors: frozenset[str] = frozenset()
-    """Every folder and link on the path to a watched folder. It may appear, disappear or lead elsewhere."""
+    """Every folder and link on the path to the root or a chosen skill. It may appear, disappear or change."""
     ancestor_parents: frozenset[str] = frozenset()
-    """The folders that contain the ancestors. Other changes in them are irrelevant."""
+    """The existing folders that contain ancestors. Only changes to the ancestors in them matter."""
     deep: frozenset[str] = frozenset()
     """Folders that are watched recursively."""
     flat: frozenset[str] = frozenset()
     """Folders that are watched without their subfolders."""
     identities: frozenset[tuple[str, int, int]] = frozenset()
-    """Location, device and inode of each folder, because a watch follows the folder and not its path."""
+    """Location, device and inode of each watched folder. A watch follows the folder and not its path."""
 
     @classmethod
     def of(cls, root: str | os.PathLike[str], tree: Tree) -> "WatchPlan":
@@ -54,7 +54,7 @@ class WatchPlan:
 
     @classmethod
     def for_skill_folders(cls, skill_folders: Iterable[SkillFolder], locations: Locations) -> "WatchPlan":
-        """Return the plan for only those skill folders that contain one of `locations`."""
+        """Return the plan for the skill folders that are at, or contain, one of `locations`."""
         # Select folders and not skills, because a skill that is broken now may be fixed.
         chosen = [
             each
@@ -97,7 +97,10 @@ class WatchPlan:
         return location in self.ancestors or any(_inside(location, deep) for deep in self.deep)
 
     def new_since(self, before: "WatchPlan") -> frozenset[str]:
-        """Return the folders that `before` did not watch, and the folders that were replaced since then."""
+        """Return the served folders that `before` did not watch, or that were replaced since then.
+
+        Folders inside a folder that is still watched recursively are left out.
+        """
         served = self.deep | self.flat
         new = served - before.deep - before.flat
         new |= {path for path, *_ in self.identities - before.identities if path in served}
@@ -118,7 +121,7 @@ class WatchPlan:
 def _find_fully_listed(
     group_folders: dict[str, GroupFolder], skill_folders: dict[str, SkillFolder]
 ) -> set[str]:
-    """Return the paths below which every folder was entered and there are no links."""
+    """Return the paths of folders below which every folder was entered and there are no links."""
     fully_listed = {path for path, each in skill_folders.items() if each.entered_all}
     # Longest paths first, so that inner folders are decided before outer ones.
     for path in sorted(group_folders, key=len, reverse=True):
@@ -130,7 +133,7 @@ def _find_fully_listed(
 
 
 def _find_ancestors(location: str) -> set[str]:
-    """Return every folder and link on the path to a location, both as written and with links resolved."""
+    """Return a location, and every folder and link on the path to it, as written and with links resolved."""
     found: set[str] = set()
     pending = [os.path.abspath(location), os.path.realpath(location)]  # noqa: PTH100
     while pending:

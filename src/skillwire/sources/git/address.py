@@ -28,7 +28,7 @@ _REF_RULE = "the name of a branch or a tag, or the full hash of a commit"
 
 _WEB_PAGE = re.compile(r"(?:https?://)?(?:www\.)?github\.com/", re.ASCII | re.IGNORECASE)
 _TREE = re.compile(r"([^/@]+/[^/@]+)/(?:tree|blob)/([^/@]+)((?:/[^@]*)?)")
-"""Matches the rest of the web address of a folder or file: repository, branch and path."""
+"""Matches the part of a folder's or file's web address after the host: repository, branch and path."""
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 _REPO = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _GITHUB_PARTS = re.compile(r"([^/@]*)/([^/@]*)([/@].*)?")
@@ -77,7 +77,7 @@ class Repository:
 
     @property
     def label(self) -> str:
-        """A short name: the folder's name, or the repository's name if there is no folder."""
+        """The name of the folder, or of the whole repository; `skills` if that name is invalid."""
         last = self.path or unquote(self.url.rstrip("/")).replace(":", "/")
         name = last.rpartition("/")[2].removesuffix(".git")
         return "skills" if name_fault(name) else name
@@ -123,7 +123,7 @@ class Repository:
 
     @classmethod
     def _parse_split_url(cls, address: str) -> Self | None:
-        """Parse a URL. Return None if it must not be passed to git."""
+        """Parse a URL. Return None if it is not supported or must not be passed to git."""
         split = _split(address)
         if split is None or split.scheme not in _PROTOCOLS:
             return None
@@ -152,7 +152,7 @@ def _parse_web_page(address: str) -> str:
 
 
 def _split(address: str) -> SplitResult | None:
-    """Return the parts of a URL, or None if it has a query, a space or an invalid host."""
+    """Return the parts of a URL, or None if it has a query, a space, a backslash or an invalid host."""
     try:
         split = urlsplit(address)
         host, _ = split.hostname, split.port  # reading the port validates it

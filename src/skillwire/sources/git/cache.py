@@ -21,7 +21,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LastServed:
-    """The commits that were served last for one folder and ref."""
+    """The commit that was served last for one folder and ref, and the commit before it."""
 
     ref: str
     path: str
@@ -53,7 +53,7 @@ class LastServed:
         return json.dumps(asdict(self), indent=1).encode()
 
     def previous_commit(self, commit: str) -> str:
-        """Return the commit that was served before `commit`."""
+        """Return the commit that was served before `commit`; empty if there was none."""
         return self.previous if commit == self.commit else self.commit
 
 
@@ -85,7 +85,7 @@ class GitCache:
         return self.folder / f"commit-{commit}{part}"
 
     def record(self, ref: str, path: str) -> LastServed | None:
-        """Return the record of a ref and path, if there is one."""
+        """Return the record of a ref and path, or None if there is no valid one."""
         try:
             record = LastServed.from_json(self._record_file(ref, path).read_bytes())
         except OSError:

@@ -1,4 +1,4 @@
-"""The local clone: one bare, shallow repository for all folders and refs that are served."""
+"""The local clone of a repository: one bare, shallow clone for all folders and refs that are served."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from skillwire.sources.git.command import Git, GitError, Output
 
 _REFS = "refs/skillwire"
 _LISTING_BYTES = 512
-"""Average length of a line in a listing, which determines where a listing is cut off."""
+"""Assumed average length of a line in a listing, in bytes, which determines where a listing is cut off."""
 ATTRIBUTES = "* -text -crlf -ident !eol !filter !working-tree-encoding\n"
 """Attributes that override the repository's attributes, so that a checkout has the exact bytes in the commit.
 """
@@ -34,12 +34,12 @@ class GitFolder:
     commit: str
     path: str
     tree: str
-    """The object id of the folder's tree."""
+    """The object id of the folder's tree; for the whole repository, the commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSize:
-    """The size of a folder."""
+    """The number of files and folders in a folder, their size and the paths of submodules."""
 
     entries: int
     bytes: int
@@ -49,7 +49,7 @@ class FolderSize:
 
 
 class GitClone:
-    """Git commands on the local clone. All methods except `make` raise `GitError` if the clone is damaged."""
+    """Runs git commands on the local clone. `GitError` may mean that the clone is damaged."""
 
     def __init__(self, cache: GitCache) -> None:
         self._cache = cache
@@ -138,7 +138,8 @@ class GitClone:
         """Write the files in a folder below `target`, which appears only when it is complete.
 
         The repository's settings and attributes are ignored: no filter runs, and every file has exactly the
-        bytes in the commit. Raises `SourceError` if git writes more than was measured.
+        bytes in the commit. `.gitattributes` files are left out. Raises `SourceError` if git writes more than
+        was measured.
         """
         staged = self._cache.stage()
         tree = staged / "tree"

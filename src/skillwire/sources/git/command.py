@@ -23,9 +23,9 @@ from skillwire.safe_text import MAX_SHOWN_CHARACTERS, escape_invisible
 from skillwire.sources.folder.files import raise_if_exhausted
 
 MAX_MEMORY = 512 * 1024 * 1024
-"""Maximum number of bytes that git may allocate at once for one object.
+"""Maximum number of bytes that git may allocate at once.
 
-Git does not store larger objects as deltas.
+By default, git stores larger objects without deltas, so it can read them in pieces.
 """
 
 _SETTINGS: Mapping[str, str] = {
@@ -85,9 +85,9 @@ if sys.platform == "linux":
     import resource
 
 MIN_VERSION = (2, 32)
-"""The first version of git that reads settings, and so a token, from the environment."""
+"""The first version of git that supports `GIT_CONFIG_COUNT` and `GIT_CONFIG_GLOBAL`, used here."""
 LOCAL_SECONDS = 120.0
-"""Timeout of git commands that do not use the network."""
+"""Timeout of git commands that do not use the network, in seconds."""
 MAX_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
 """Maximum memory of one git process in bytes, on Linux."""
 _MAX_OUTPUT = 1024 * 1024
@@ -227,8 +227,9 @@ class Git:
     ) -> Output:
         """Run git in `folder`. Raises `GitError` if it fails, `GitTimeoutError` after `seconds`.
 
-        If git writes more than `most` bytes, `is_over_limit` returns true or the caller is cancelled, git and
-        every process that it started are killed.
+        If git writes more than `most` bytes or `is_over_limit` returns true, git and every process that it
+        started are killed, and the output is marked as `cut`. They are also killed if the caller is
+        cancelled. Raises `SourceError` if git cannot be started.
         """
         process = await self._start(arguments, folder, {**self.environment, **(variables or {})}, inherit)
         _limit(process.pid, seconds)
@@ -282,7 +283,7 @@ class Git:
 
 
 class _Run:
-    """A running process: its output so far, and how to kill it."""
+    """Reads the output of a running process, and kills the process if it exceeds a limit."""
 
     def __init__(self, process: Process, most: int, is_over_limit: Callable[[], bool] | None) -> None:
         self.output = bytearray()
@@ -306,7 +307,7 @@ class _Run:
         return await self._process.wait()
 
     def kill(self) -> None:
-        """Kill the process and everything it started, unless it has ended."""
+        """Kill the process and, except on Windows, everything it started. Does nothing if it has ended."""
         if self._process.returncode is not None:
             return
         if sys.platform == "win32":

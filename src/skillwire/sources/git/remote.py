@@ -13,9 +13,9 @@ from skillwire.sources.git.address import TOKEN_PROTOCOLS, Repository
 from skillwire.sources.git.command import Git, GitError, GitTimeoutError, Login, Output
 
 ASK_SECONDS = 30.0
-"""Timeout for listing the refs of a server."""
+"""Timeout for listing the refs of a server, in seconds."""
 FETCH_SECONDS = 300.0
-"""Timeout for a fetch."""
+"""Timeout for a fetch, in seconds."""
 
 _ANY_USER = "x-access-token"
 """User name to send with a token. GitHub documents this name; other servers ignore it."""
@@ -33,14 +33,14 @@ _NOT_THERE = re.compile(r"repository .* not found|does not appear to be a git re
 
 @dataclass(frozen=True, slots=True)
 class RemoteRef:
-    """A ref on the server, and the commit to which it points now."""
+    """A ref on the server, and the commit to which it points now. `name` may also be a commit hash."""
 
     name: str
     commit: str
 
 
 class GitRemote:
-    """A repository on its server."""
+    """Runs git commands that contact a repository on its server."""
 
     def __init__(self, repository: Repository, token: str | None) -> None:
         self._named = repository.url
@@ -50,7 +50,7 @@ class GitRemote:
         self._with_token = repository.protocol in TOKEN_PROTOCOLS
 
     async def tip(self, ref: str, folder: Path) -> RemoteRef:
-        """Return the current commit of `ref`, or of the default branch if `ref` is empty.
+        """Return `ref`, or the default branch if `ref` is empty, with its current commit.
 
         A branch takes precedence over a tag with the same name.
 
@@ -81,7 +81,8 @@ class GitRemote:
         """Fetch `specs` into a bare repository. Return False if the download exceeds the limit.
 
         Only the newest commit of each ref is fetched or, with `whole`, the complete history. Raises
-        `GitError` if the server does not have a ref or refuses to send it.
+        `GitError` if git fails, for example because the server does not have a ref, and `SourceError` after
+        a timeout or too many redirects.
         """
         depth = "2147483647" if whole else "1"  # git's value for infinite depth
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", f"--depth={depth}")
@@ -113,7 +114,7 @@ class GitRemote:
         return SourceError(f"{name} cannot be fetched: {error.reason}")
 
     async def _list_refs(self, names: tuple[str, ...], folder: Path) -> dict[str, str]:
-        """Return the commits of the refs with these names that exist on the server."""
+        """Return the commit of each of these refs that exists on the server, by name."""
         self._url = self._named  # forget an earlier redirect
         listing = await self._ask("ls-remote", names=names, folder=folder)
         lines = (line.partition("\t") for line in listing.text.splitlines())
@@ -147,7 +148,7 @@ class GitRemote:
         raise SourceError(f"{quoted(self._named)} redirects too many times; write the final address instead")
 
     async def _find_redirect(self, git: Git, folder: Path) -> str:
-        """Return the target of the redirect. Raises `SourceError` unless it is on the same host."""
+        """Return the address to which the server redirects. Raises `SourceError` if it is on another host."""
         arguments = (f"--git-dir={folder}", "ls-remote", "--", self._url, "HEAD")
         try:
             await git.run(*arguments, folder=folder, seconds=ASK_SECONDS, variables=_SHOW_HEADERS)
@@ -177,7 +178,7 @@ class GitRemote:
 
 
 def _parse_redirect(url: str, location: str) -> Repository | None:
-    """Return the repository to which a redirect of git's first request leads."""
+    """Return the repository to which a redirect of git's first request leads, or None."""
     target = urljoin(url + _INFO, location)
     try:
         return Repository.parse(f"git+{target.removesuffix(_INFO)}") if target.endswith(_INFO) else None

@@ -21,7 +21,7 @@ from skillwire.sources.git.command import Git, GitError
 from skillwire.sources.git.remote import FETCH_SECONDS, GitRemote, RemoteRef
 
 MAX_BYTES = 1024 * 1024 * 1024
-"""Maximum number of bytes fetched from one repository, and of bytes checked out."""
+"""Maximum number of bytes that one fetch downloads, and that one checkout contains."""
 _ALL = "refs/skillwire-all"
 """Prefix of the refs to the whole history, while the history is searched for a commit."""
 
@@ -44,7 +44,8 @@ class GitSource(FetchedSource):
 
         The repository is cloned into `cache`, which defaults to the platform's cache folder, and fetched
         again after `every` seconds. With `live`, the last good snapshot is served at once, and the newest
-        snapshot when it is fetched. Raises `InvalidValueError`, and `PlatformError` on Windows.
+        snapshot when it is fetched. Raises `InvalidValueError` if `repository` is invalid, and
+        `PlatformError` on Windows.
         """
         address = Repository.parse(repository)
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
@@ -122,7 +123,7 @@ class GitFetcher(Fetcher):
         return snapshot
 
     async def _resolve_ref(self) -> RemoteRef:
-        """Ask the server for the commit to serve."""
+        """Return the ref and commit to serve. If the address names a commit, only check access."""
         ref = self._repository.ref
         if not self._repository.is_pinned:
             return await self._remote.tip(ref, self._cache.folder)
@@ -130,7 +131,7 @@ class GitFetcher(Fetcher):
         return RemoteRef(ref, ref)
 
     async def _fetch_and_check_out(self, remote_ref: RemoteRef, lock: tuple[int, ...]) -> None:
-        """Fetch, check out and record the commit. If the clone is damaged, start with a new one."""
+        """Fetch, check out and record the commit. If git fails in an old clone, retry with a new one."""
         await anyio.to_thread.run_sync(self._cache.sweep)
         clone = GitClone(self._cache)
         new = await clone.make(len(remote_ref.commit))
@@ -185,7 +186,8 @@ class GitFetcher(Fetcher):
     async def _search(self, clone: GitClone, commit: str, error: GitError, lock: tuple[int, ...]) -> None:
         """Fetch the whole history to find a commit that the server does not send by its hash.
 
-        Raises `SourceError` if the commit is not in the history.
+        Raises `SourceError` if the commit is not in the history. If `error` has another
+        cause, raises it again.
         """
         if "not our ref" in error.stderr_text:  # for servers that send any commit that they have
             raise self._remote.missing_ref_error(commit) from error

@@ -82,7 +82,7 @@ class WebAddress:
 
 
 def _shown(text: str) -> str:
-    """Remove parts that may be a password or key from an address, for error messages."""
+    """Return an address in quotes for an error message, without parts that may be a password or key."""
     return quoted(_USER.sub("//…@", text.partition("?")[0]))
 
 
@@ -112,7 +112,7 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def allowed_origin(text: str) -> str:
-    """Parse an origin from which downloads are allowed besides the site's own origin. Raises `UsageError`."""
+    """Return an origin from which downloads are also allowed, in canonical form. Raises `UsageError`."""
     try:
         address = WebAddress.parse(text)
     except SourceError as error:

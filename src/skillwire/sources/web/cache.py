@@ -32,7 +32,7 @@ class FetchedSkill:
     key: str
     """The name of the skill's folder in the cache.
 
-    Skills with the same name and content have the same key.
+    The key is computed from the skill's name and the digest of its download, or of each of its files.
     """
     size: int
     """Total size of the skill's files, in bytes."""
@@ -56,7 +56,7 @@ class VisitState:
     Such downloads are not fetched again.
     """
     versions: tuple[str, ...] = ()
-    """The versions of the newest and the previous snapshot."""
+    """The versions of the newest and the previous snapshot, the newest first."""
     problems: tuple[Problem, ...] = ()
 
     def render(self) -> bytes:
@@ -108,7 +108,7 @@ def _problem(value: Any) -> Problem:
 
 
 class WebCache:
-    """The cache folder of one website. Several processes may use it, because everything in it is complete."""
+    """The cache folder of one website. Several processes may use it, because all writes are atomic."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -119,7 +119,7 @@ class WebCache:
         self._staging = folder / "staging"
 
     def state(self) -> VisitState:
-        """Return the state that was saved last, or an empty state if there is none."""
+        """Return the state that was saved last, or an empty state if there is none or it is damaged."""
         try:
             return VisitState.parse(self._state.read_bytes())
         except OSError:
@@ -175,14 +175,14 @@ class WebCache:
         return version
 
     def snapshot(self, state: VisitState) -> Snapshot | None:
-        """Return the newest snapshot that still exists."""
+        """Return the newest snapshot that still exists, or None if there is none."""
         for version in state.versions:
             if (root := self._root(version)).is_dir():
                 return Snapshot(root, version, state.problems)
         return None
 
     def save(self, state: VisitState, index: bytes) -> None:
-        """Store the outcome of a fetch, and delete everything that no snapshot needs any more."""
+        """Store the outcome of a fetch. Delete skills and snapshots that `state` omits, unless in use."""
         self._make_folder()
         remove_abandoned(self.folder)
         replace_file(self._index, index, private=True)

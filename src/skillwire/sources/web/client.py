@@ -1,7 +1,7 @@
 """Fetch over HTTP, only from allowed origins and within limits on size and time.
 
 SourceError
-└── HttpStatusError    the server answered with a status other than 200
+└── HttpStatusError    the server answered with an unexpected status, such as 404
 """
 
 from collections.abc import Collection
@@ -32,7 +32,7 @@ _MAX_VALIDATOR = 1024
 
 
 class HttpStatusError(SourceError):
-    """A response with a status other than 200."""
+    """A response with a status other than 200, a redirect, or 304 to a conditional request."""
 
     def __init__(self, address: WebAddress, status: int) -> None:
         self.status = status
@@ -49,25 +49,25 @@ class HttpValidators:
 
     @classmethod
     def of(cls, headers: httpx2.Headers) -> Self:
-        """Return the validators in the headers of a response."""
+        """Return the validators in the headers of a response, if they can be sent back unchanged."""
         return cls(
             _sendable_header(headers.get("etag", "")), _sendable_header(headers.get("last-modified", ""))
         )
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a conditional request."""
+        """Return the headers of a conditional request. Empty if there are no validators."""
         named = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
         return {name: value for name, value in named.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """A successful response."""
+    """A response with content, or one that confirms that the cached content is current."""
 
     address: WebAddress
     """The address of the response, after all redirects."""
     content: bytes | None
-    """The content; None if it is not modified."""
+    """The content; None if the server answers 304, because the cached content is current."""
     media_type: str
     validators: HttpValidators
 

@@ -27,7 +27,7 @@ _BOUNDS = ArchiveBounds()
 
 
 class UnusableError(SourceError):
-    """A download has the right digest but cannot be used. Fetching it again would not help."""
+    """An intact download that is not a usable skill. Fetching it again would not help."""
 
 
 class SkillDownloader:
@@ -66,7 +66,7 @@ class SkillDownloader:
         return await self._store(key, files, executable)
 
     async def _fetch_files(self, skill: FileListSkill) -> FetchedSkill:
-        """Fetch the files that changed. Every file is requested, because there are no digests."""
+        """Fetch a skill that has no digest. Every file is requested; the server sends only changed files."""
         before = self._before.skills.get(skill.name, FetchedSkill("", 0))
         files: dict[str, bytes] = {}
         validators: dict[str, HttpValidators] = {}

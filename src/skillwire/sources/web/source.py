@@ -66,7 +66,8 @@ class WebSource(FetchedSource):
         Downloads are allowed only from the site's own origin and from `allowed_origins`. The token is sent
         only to the site's own origin. Snapshots are stored in `cache`, which defaults to the platform's cache
         folder, and fetched again after `every` seconds. With `live`, the last good snapshot is served at
-        once, and the newest snapshot when it is fetched. Raises `UsageError`, and `PlatformError` on Windows.
+        once, and the newest snapshot when it is fetched. Raises `UsageError` if the URL, the token or an
+        origin is invalid, and `PlatformError` on Windows.
         """
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
         fetcher = WebFetcher(url, folder, allowed_origins=allowed_origins, token=token)
@@ -82,7 +83,7 @@ class WebFetcher(Fetcher):
     ) -> None:
         """Create a fetcher. `url` is the URL of the site, the folder below `/.well-known/`, or the index.
 
-        The token is sent only to the origin of `url`. Raises `UsageError`.
+        The token is sent only to the origin of `url`. Raises `UsageError` if an argument is invalid.
         """
         self._addresses = _index_addresses(url)
         self._home = self._addresses[0]
@@ -158,7 +159,10 @@ class WebFetcher(Fetcher):
     def _choose_skills(
         self, index: Index, outcomes: dict[str, FetchedSkill | str], before: VisitState
     ) -> tuple[dict[str, FetchedSkill], list[Problem]]:
-        """Return the skills for the next snapshot, and problems for missing or outdated skills."""
+        """Return the skills for the next snapshot, and all problems.
+
+        These are the problems of the index, and one problem for each missing or outdated skill.
+        """
         chosen: dict[str, FetchedSkill] = {}
         problems = [*index.problems]
         left = MAX_TOTAL_BYTES
@@ -183,9 +187,9 @@ class WebFetcher(Fetcher):
 async def _fetch_all(
     downloader: SkillDownloader, skills: Iterable[PublishedSkill]
 ) -> dict[str, FetchedSkill | str]:
-    """Download all skills. Return each skill or the reason why it failed, by name.
+    """Download all skills. Return each skill, or the reason why its download failed, by name.
 
-    Skills that take too long are missing from the result.
+    Skills that were not downloaded before the timeout are missing from the result.
     """
     outcomes: dict[str, FetchedSkill | str] = {}
     waiting = iter(skills)

@@ -116,6 +116,8 @@ def test_a_url_has_a_readable_label(url: str, label: str) -> None:
         (["/usr/bin/python3", "-m", "acme.server", "--token", "secret"], "python3-acme.server"),
         (["npx", "-y", "@acme/server", "--key=secret"], "npx-acme-server"),
         (["uv", "run", "server.py", "secret"], "uv-run-server.py"),
+        (["npx", "--token", "secret", "acme", "run"], "npx-acme-run"),
+        (["acme", "--API-KEY=secret", "-v", "run"], "acme-run"),
         (["env", "TOKEN=secret", "python"], "env"),
         (["C:\\tools\\run.exe"], "run.exe"),
     ],

@@ -28,7 +28,7 @@ def supports_skills() -> bool:
 
 
 class SkillResource(Resource):
-    """A file of a skill, or a document about skills."""
+    """A resource of the attached skills: a file of a skill, a document about skills, or contract metadata."""
 
     _target: tuple[Method, str] = PrivateAttr()
     """The method that reads the resource, and its original URI. FastMCP may publish it under another URI."""
@@ -56,7 +56,7 @@ class SkillResource(Resource):
 
 
 class SkillTemplates(ResourceTemplate):
-    """The skills that a URI template describes."""
+    """A URI template of the attached skills, such as the template for all files."""
 
     _target: tuple[Method, str] = PrivateAttr()
 
@@ -94,7 +94,7 @@ def _content(block: Mapping[str, Any]) -> ResourceContent:
 
 
 class SkillPrompt(Prompt):
-    """A skill that a person can start as a prompt."""
+    """A prompt with which a person starts a skill."""
 
     _target: tuple[Method, str] = PrivateAttr()
 
@@ -124,7 +124,7 @@ class SkillPrompt(Prompt):
 
 
 class SkillTool(Tool):
-    """A tool with which a model loads skills."""
+    """A tool of the attached skills, such as `load-skill`."""
 
     _target: tuple[Method, str] = PrivateAttr()
 

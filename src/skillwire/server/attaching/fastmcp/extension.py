@@ -55,7 +55,10 @@ class Hooks:
         self._server.middleware.insert(0, self._complete_handshake)
 
     def install(self, view: View) -> None:
-        """Wrap the handlers that the server has now. Call it again after handlers were added."""
+        """Wrap the server's current handlers, and let the view's notifier handle subscriptions.
+
+        Call it again after handlers were added.
+        """
         wrappers: dict[str, _Wrapper] = {
             RESOURCES_LIST: self._list_resources,
             RESOURCES_READ: self._read_resource,
@@ -77,7 +80,8 @@ class Hooks:
     async def _list_resources(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
         """List files of skills in the same form as every Skillwire server.
 
-        FastMCP's own list omits sizes and contains additional metadata.
+        FastMCP's own list omits sizes and contains additional metadata. Documents about the skills of one
+        provider are replaced by documents about all skills.
         """
         assert theirs is not None, "FastMCP lists resources"
         result, view = await theirs(context, context.params or {}), await self._view()
@@ -94,7 +98,10 @@ class Hooks:
         return {**result, "resources": items}
 
     async def _read_resource(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """Let FastMCP answer, except for documents about all skills, and hidden or shadowed files."""
+        """Answer for documents about all skills, refuse hidden and shadowed files, and pass on other reads.
+
+        If FastMCP refuses a file beside a visible `SKILL.md`, Skillwire answers.
+        """
         assert theirs is not None, "FastMCP reads resources"
         params, (view, selection, hidden) = context.params or {}, await self._visible()
         uri = str(params.get("uri"))
@@ -121,10 +128,7 @@ class Hooks:
         return await theirs(context, params)
 
     async def _list_prompts(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
-        """List all prompts except those of hidden skills.
-
-        Replace skill URIs with the ones that this server publishes.
-        """
+        """List all prompts except those of hidden skills, with the skill URIs that this server publishes."""
         assert theirs is not None, "FastMCP lists prompts"
         result, (view, _, hidden) = await theirs(context, context.params or {}), await self._visible()
         known = view.prompts()
@@ -144,7 +148,10 @@ class Hooks:
         return await theirs(context, call.params)
 
     async def _complete_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Declare the extension where the SDK omits it (S1), and add the instructions about skills."""
+        """Declare the extension where the SDK omits it (S1), and add the instructions about skills.
+
+        At every message except `initialize`, register the client for notifications.
+        """
         result = await call_next(ctx)
         if ctx.method != "initialize":  # the current notifier may be newer than this client's session
             self._register_client(ctx)
@@ -171,7 +178,7 @@ class Hooks:
             return await holder.has_skill_tools()
 
     async def _visible(self) -> tuple[View, Selection, frozenset[str]]:
-        """Return the view, the part that the requesting client may see, and the URIs of hidden skills."""
+        """Return the view, the skills that the requesting client may see, and the URIs of hidden skills."""
         view = await self._view()
         async with FastMCPContext(fastmcp=self._fastmcp):
             return view, *await view.select_visible(self._fastmcp)
@@ -224,7 +231,7 @@ class SkillsExtension(ServerExtension):
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Notify clients of changes while the server runs."""
+        """Follow all libraries, and notify clients of changes, while the server runs."""
         self._running = True
         try:
             self._follow_libraries(await self.view())
@@ -248,7 +255,7 @@ class SkillsExtension(ServerExtension):
         return self._view
 
     def _follow_libraries(self, view: View) -> None:
-        """Follow every library, and notify clients of changes.
+        """Start tasks that follow every library and notify clients. Wraps the server's handlers first.
 
         A library that FastMCP already follows is not followed a second time.
         """
@@ -268,7 +275,7 @@ class SkillsExtension(ServerExtension):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _requires_live_resource(self, uri: str) -> bool:
-        """Return whether FastMCP must not use its cache, because a read must match the listing (S19)."""
+        """Return True for files of skills. FastMCP must not cache them: reads must match the list (S19)."""
         return self._view is not None and self._view.library.catalog.serves(uri)
 
     def _handler(self, method: str) -> Callable[[Context, Params], Awaitable[dict[str, Any]]]:

@@ -94,9 +94,9 @@ class SkillsProvider(SkillHolder):
         return await self._all(RESOURCES_LIST, SkillResource.of, RESOURCES_READ)
 
     async def _get_resource(self, uri: str, version: VersionSpec | None = None) -> Resource | None:
-        """Return the resource of any file, listed or not.
+        """Return the resource at `uri`, listed or not.
 
-        Return None for a file that only a template matches.
+        Return None if there is none, if it has another version, or if only a template matches the URI.
         """
         found = await self._found(uri)
         return found if found is None or version is None or version.matches(found.version) else None
@@ -122,9 +122,10 @@ class SkillsProvider(SkillHolder):
     async def _get_resource_template(
         self, uri: str, version: VersionSpec | None = None
     ) -> ResourceTemplate | None:
-        """Return the template that matches `uri` if there is a skill at that URI.
+        """Return the template of the skill with the URI `uri`.
 
-        The parameter values are checked here, because FastMCP cannot validate them.
+        Return None if no template has this skill, or if a version is requested. The parameter values are
+        checked here, because FastMCP cannot validate them.
         """
         await self.library.ensure_loaded()
         filled = (each.uri for each in self.library.catalog.templates if each.entry(uri) is not None)
@@ -175,7 +176,10 @@ class SkillsProvider(SkillHolder):
         return None if name in await self._left_out(method, {each.name for each in ours}) else found
 
     async def _left_out(self, method: str, ours: AbstractSet[str]) -> AbstractSet[str]:
-        """Return the names that this provider does not offer, because another provider has them."""
+        """Return the names that this provider does not offer, because another provider has them.
+
+        If another provider has one of `SKILL_TOOLS`, the result contains both.
+        """
         theirs: set[str] = set()
         for provider in self._neighbours() if ours else ():
             if not await holds_skills(provider):
@@ -209,7 +213,7 @@ class SkillsProvider(SkillHolder):
     async def _all(
         self, method: str, make: Callable[[Mapping[str, Any], Method], Component], item_method: str
     ) -> Sequence[Component]:
-        """Return a component for each item in one list. Cached for each catalog."""
+        """Return a component for each item in one list. Cached until the catalog changes."""
         if method not in self._methods:
             return ()
         await self.library.ensure_loaded()
@@ -237,7 +241,10 @@ async def _pages(method: Method, part: str) -> AsyncGenerator[Mapping[str, Any]]
 def attach_to_fastmcp(
     server: FastMCP[Any], library: Library, prompts: Mapping[str, Skill], options: ServeOptions
 ) -> None:
-    """Add a provider of skills to a server. Raises `ConflictError` if the server already has skills."""
+    """Add a provider of skills to a server.
+
+    Raises `ConflictError` if the server already has skills, or an extension of its own for skills.
+    """
     if any(isinstance(provider, SkillHolder) for provider in server.providers):
         raise ConflictError(f"the server already has skills; {ATTACH_ONCE_HINT}")
     # FastMCP would silently keep the other extension.

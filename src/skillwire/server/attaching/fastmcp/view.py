@@ -34,7 +34,7 @@ _PROBE = "probe/SKILL.md"
 
 
 async def find_hidden_skills(server: FastMCP[Any], library: Library) -> frozenset[str]:
-    """Return the URIs of the skills that a server does not list for the requesting client.
+    """Return the URIs of the skills in `library` that `server` does not list for the requesting client.
 
     The result depends on everything that affects FastMCP's list, including middleware.
     """
@@ -104,7 +104,7 @@ class SkillHolder(Provider):
     taken: TakenNames
 
     async def has_skill_tools(self) -> bool:
-        """Return whether the server offers this holder's tools that load skills."""
+        """Return whether the server offers this holder's tools that load skills. The default is True."""
         return True
 
 
@@ -127,9 +127,10 @@ async def holds_skills(provider: Provider) -> bool:
 
 
 async def _below(providers: Sequence[Provider], around: Sequence[Transform]) -> AsyncGenerator[MountedHolder]:
-    """Yield the holders in `providers` and in what is mounted there.
+    """Yield the holders in `providers` and in everything mounted in them.
 
-    `around` are the outer transforms of the providers' components.
+    `around` are the transforms that outer servers and providers apply. A holder is left out if its
+    transforms change resources in another way than by a path prefix.
     """
     for provider in providers:
         transforms = [*provider.transforms, *around]
