@@ -57,8 +57,8 @@ async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
     """Serve one client on stdin and stdout until it closes either.
 
     While serving, descriptor 0 is empty and descriptor 1 leads to stderr. Frequent requests are answered from
-    a cache, unless `cache` is False or you added middleware or handlers to the server. Raises `SkillwireError`,
-    a `SkillwireError`, if the client closes the server's stdin and does not read the remaining responses.
+    a cache, unless `cache` is False or you added middleware or handlers to the server. Raises a
+    `SkillwireError` if the client closes the server's stdin and does not read the remaining responses.
     """
     cached = import_module("skillwire.server.build").cached_skills(server) if cache else None
     if cached is None:
