@@ -37,6 +37,7 @@ class SiteFolder:
         self._ours, self.unfinished = _read_manifest(self.folder / MANIFEST_NAME)
         self._earlier = frozenset(self._ours)
         self._current: set[str] = set()
+        self._kept_files = False
         self._planned: set[str] = set()
 
     @property
@@ -79,6 +80,7 @@ class SiteFolder:
             self._clear_path(path, target)
             if self.content(path) == content:
                 if path not in self._ours:  # someone else wrote it, so a later run must not remove it
+                    self._kept_files = True
                     return
             else:
                 self._check_owned(path, target)
@@ -105,7 +107,7 @@ class SiteFolder:
         manifest = {"files": sorted(ours)} | ({"unfinished": True} if unfinished else {})
         content = orjson.dumps(manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         try:
-            if (ours or target.exists()) and self.content(MANIFEST_NAME) != content:
+            if (ours or self._kept_files or target.exists()) and self.content(MANIFEST_NAME) != content:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 replace_file(target, content)
         except OSError as error:
