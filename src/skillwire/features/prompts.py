@@ -66,7 +66,7 @@ class AuthoredPromptsFeature(Feature):
 
 
 def describe_prompt(name: str, skill: "Skill") -> dict[str, Json]:
-    """Return the list entry of a prompt. Its `_meta` names the resources that its text is made of."""
+    """Return the list entry of a prompt. Its `_meta` lists the URIs of the resources in its text."""
     meta: dict[str, Json] = {SKILL_META: skill.uri, RESOURCES_META: list(skill.uris())}
     return {"name": name, "description": collapse_lines(skill.description), "_meta": meta}
 

@@ -228,7 +228,7 @@ def approve_command(target: Target, skill: str) -> str:
 
 
 class _UnavailableState(Source):
-    """A source without skills that reports why the state cannot be used."""
+    """A source that has no skills and reports one problem: why the state cannot be used."""
 
     label = "state"
 

@@ -226,7 +226,11 @@ class Catalog:
         return children
 
     def _find_templated(self, uri: str) -> SkillRecord | None:
-        """Return the skill at `uri` from a template; None if none matches or it is inside another skill."""
+        """Return the skill that a template describes at `uri`.
+
+        Return None if no template matches, or if the skill is inside another skill whose list of files
+        is complete.
+        """
         found = self._patterns.find(uri)
         return None if found is None or self._inside_another(found[1]) else found[1]
 

@@ -360,7 +360,7 @@ class Library:
         return await source.instance(entry, fresh=fresh) or entry
 
     async def read(self, uri: str) -> Reading:
-        """Read a file. Its bytes have the listed digest (S19), except for live files, which have none.
+        """Read a file. Its bytes match the listed digest (S19). A live file has no digest and is not checked.
 
         If the bytes have changed since the scan, the skill is scanned again, and the result comes from the
         new catalog. Raises `NotServedError`, `UnsettledError` if the file keeps changing, or an error from

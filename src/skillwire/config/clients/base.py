@@ -72,7 +72,7 @@ class Variables:
         return self.value(name)
 
     def _editor_value(self, name: str) -> str:
-        """Return the value of `${NAME}` in an editor's file. Raises `EntryError`."""
+        """Return the value of `env:NAME`, `workspaceFolder` and similar names. Raises `EntryError`."""
         if name in self.predefined:
             if name not in _SEPARATORS:  # a path can reveal the user's name, so it counts as a secret
                 self.used.add(name)

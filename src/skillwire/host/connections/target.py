@@ -112,7 +112,10 @@ class Target:
 
     @property
     def place(self) -> str:
-        """The URL without secrets, or the program's name without arguments, for models, clients and logs."""
+        """The URL without its user, query and fragment, or the program's name without arguments.
+
+        For models, clients and logs. A secret in the path of the URL stays.
+        """
         if self.url is not None:
             return self.as_written
         return f"{PurePath(self.command[0]).name}{' …' * (len(self.command) > 1)}"

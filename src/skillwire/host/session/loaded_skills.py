@@ -138,7 +138,7 @@ class LoadedFiles:
     async def document(self, loaded: LoadedSkill) -> bytes:
         """Return the `SKILL.md` of an approved skill. Raises `HostError`.
 
-        The `SKILL.md` must be text. For a server's skill, its frontmatter must equal the claim (H13).
+        The `SKILL.md` must be text. For a server's skill, its frontmatter must match the claim (H13).
         """
         skill = loaded.skill
         main = skill.main
