@@ -60,7 +60,8 @@ def test_configured_sources_join_named_ones_only_on_request(config: Path, good: 
     assert cli("check", "more", "--with-config").err.startswith("3 skills ")
     assert "1 skill published" in cli("publish", "more", "--out", "one").err
     assert "3 skills published" in cli("publish", "more", "--with-config", "--out", "all").err
-    assert cli("graph", "more").err.startswith("0 skills")
+    assert cli("graph", "more").err.startswith("1 skill;")
+    assert cli("graph", "more", "--with-config").err.startswith("3 skills;")
     for command in ("show", "read"):
         assert cli(command, "refunds", "--from", "more").code == 1
         assert cli(command, "refunds", "--from", "more", "--with-config").code == 0

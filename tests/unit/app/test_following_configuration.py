@@ -1,6 +1,6 @@
 """A running server follows its configuration file, keeps the last good one, and applies it in one step."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -23,12 +23,12 @@ TWO = "skill://two/SKILL.md"
 class Stage:
     """A server of the folder `one`, whose configuration file is in a folder that need not exist."""
 
-    def __init__(self, tmp_path: Path, **options: bool) -> None:
+    def __init__(self, tmp_path: Path, *, frozen: bool = False, configured_sources: bool = True) -> None:
         self.one, self.two = tmp_path / "one", tmp_path / "two"
         write_skill(self.one, "one")
         write_skill(self.two, "two")
         self.file = ConfigFile(tmp_path / "new" / "folder" / "config.toml")
-        self.options = LibraryOptions(live=True, **options)
+        self.options = LibraryOptions(live=True, frozen=frozen, configured_sources=configured_sources)
 
     def write(self, text: str) -> None:
         self.file.path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,9 @@ def config_problems(catalog: Catalog) -> list[str]:
 
 
 @asynccontextmanager
-async def following(served: ServedLibrary) -> AsyncGenerator[Callable[[Callable[[], object]], object]]:
+async def following(
+    served: ServedLibrary,
+) -> AsyncGenerator[Callable[[Callable[[], object]], Awaitable[None]]]:
     """Follow the file, and yield a function that waits until something holds."""
     changed = anyio.Event()
 
