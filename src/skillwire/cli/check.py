@@ -8,6 +8,7 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.area import CheckFlags
+from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.report import FORMATS, CheckRequest, CheckResult
 from skillwire.core.problem import Severity
 from skillwire.terminal.messages import NO_SKILLS, pluralize
@@ -34,6 +35,7 @@ def check(
     ] = False,
     strict: Annotated[bool, Parameter(help="Also fail on warnings, and if no skill is found.")] = False,
     follow_links: FollowLinks = False,
+    config: ConfigOptions = None,
     areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),
 ) -> int:
     """Report every problem in your skills: where it is, what is wrong, and how to fix it.
@@ -53,7 +55,7 @@ def check(
     skillwire check ./skills --json | jq '.[].path'
     ```
     """
-    request = CheckRequest(paths or [], follow_links)
+    request = CheckRequest(paths or [], follow_links, choose_config(config, named=bool(paths)))
     found: CheckResult | None = CheckResult.of(request.load())
     for flags in areas.values():
         if (found := cast("CheckFlags", flags).check(request, found)) is None:

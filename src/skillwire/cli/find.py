@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from skillwire.config.choice import ConfigChoice, ConfigFlags, choose_config
 from skillwire.config.clients.known import KnownServers, known_servers, parse_label
-from skillwire.config.file import ConfigFile, SourceSettings, default_config
+from skillwire.config.file import SourceSettings
 from skillwire.config.library import load_library
 from skillwire.config.settings import SKILLS_DIR
 from skillwire.config.source_kinds import SCHEME, local_path
@@ -62,7 +63,7 @@ class TemplateFoundError(NoSuchSkillError):
 
 
 def find_skill(
-    skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+    skill: str, sources: Sequence[str], config: ConfigChoice, *, follow_links: bool = False
 ) -> FoundSkill:
     """Return the skill or file that `skill` names.
 
@@ -74,7 +75,7 @@ def find_skill(
     is_folder = Path(skill).is_dir()
     named = sources or _has_default_sources(config)
     if _is_path(skill) or (skill.startswith(_PATHS) and not named):
-        return _in_folder(skill, follow_links=follow_links)
+        return _in_folder(skill, config, follow_links=follow_links)
     if not is_folder and not named:
         raise UsageError(
             f"cannot look for {quoted(skill)}: no source is named",
@@ -82,16 +83,16 @@ def find_skill(
             f"write `./{escape_invisible(skill)}` for a folder, `LABEL:NAME` for a server's skill",
         )
     if is_folder and not named:
-        return _in_folder(skill, follow_links=follow_links)
+        return _in_folder(skill, config, follow_links=follow_links)
     library = load_library(sources, follow_links=follow_links, config=config)
     if not is_folder:
         return find_in(library, skill)
     try:
         found = find_in(library, skill)
     except NoSuchSkillError:
-        return _in_folder(skill, follow_links=follow_links)
+        return _in_folder(skill, config, follow_links=follow_links)
     if not found.path and found.entry.origin.location == str(local_path(skill).resolve()):
-        return _in_folder(skill, follow_links=follow_links)  # `skills/refunds` of the source `skills`
+        return _in_folder(skill, config, follow_links=follow_links)  # `skills/refunds` of the source `skills`
     raise UsageError(
         f"{quoted(skill)} is both a folder and the name of a skill",
         hint=f"write `./{skill}` for the folder, or {quoted(found.entry.uri)} for the skill",
@@ -133,15 +134,15 @@ def _skill_hint(file: str) -> str:
     return f"name its folder, {quoted(str(local_path(file).parent))}"
 
 
-def _has_default_sources(config: ConfigFile | None) -> bool:
+def _has_default_sources(config: ConfigChoice) -> bool:
     """Return whether the environment or the configuration file names a source."""
     if os.environ.get(SKILLS_DIR, "").strip():
         return True
-    return bool(SourceSettings.read(config or ConfigFile(default_config())).sources)
+    return config.sources and config.file is not None and bool(SourceSettings.read(config.file).sources)
 
 
 def find_served(
-    skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+    skill: str, sources: Sequence[str], config: ConfigChoice, *, follow_links: bool = False
 ) -> SkillRecord:
     """Return the skill that `skill` names, with the URI that it has when `sources` are served.
 
@@ -149,7 +150,7 @@ def find_served(
     that folder is looked up in `sources` or the default sources. Without one, the folder is the source.
     Raises the same errors as `find_skill`.
     """
-    entry = find_skill(skill, sources, follow_links=follow_links, config=config).whole(skill).entry
+    entry = find_skill(skill, sources, config, follow_links=follow_links).whole(skill).entry
     if not sources and not _has_default_sources(config):
         return entry
     library = load_library(sources, follow_links=follow_links, config=config)
@@ -165,8 +166,9 @@ def _at(library: Library, location: str) -> SkillRecord | None:
     return next((entry for entry in entries if entry.origin.location == location), None)
 
 
-def _in_folder(folder: str, *, follow_links: bool) -> FoundSkill:
-    library = load_library([folder], follow_links=follow_links)
+def _in_folder(folder: str, config: ConfigChoice, *, follow_links: bool) -> FoundSkill:
+    alone = replace(config, sources=False)
+    library = load_library([folder], follow_links=follow_links, config=alone)
     entry = _at(library, str(local_path(folder).resolve()))
     if entry is None:
         errors = [problem for problem in library.catalog.problems if problem.severity is Severity.ERROR]
@@ -241,7 +243,11 @@ def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
 
 
 def find_local_or_servers(
-    skill: str, arguments: Sequence[str] | None, *, follow_links: bool = False
+    skill: str,
+    arguments: Sequence[str] | None,
+    *,
+    follow_links: bool = False,
+    config: ConfigFlags | None = None,
 ) -> FoundSkill | tuple[str, ...]:
     """Return the skill found in the sources among `arguments`, or the servers to search for it.
 
@@ -250,16 +256,17 @@ def find_local_or_servers(
     `NoSuchSkillError`.
     """
     places = Places.of(arguments)
+    chosen = choose_config(config, named=bool(arguments))
     if (label := label_of(skill)) is not None:
         if places.sources and not places.servers:
             with suppress(NoSuchSkillError):  # `label:name` may also mean a source
-                return find_skill(skill, places.sources, follow_links=follow_links)
+                return find_skill(skill, places.sources, chosen, follow_links=follow_links)
         return places.servers or (f"{label}:",)
     is_path = _is_path(skill)
     if places.servers and not places.sources and not is_path:
         return places.servers
     try:
-        return find_skill(skill, places.sources, follow_links=follow_links)
+        return find_skill(skill, places.sources, chosen, follow_links=follow_links)
     except TemplateFoundError:
         raise
     except NoSuchSkillError:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from skillwire.cli.find import Places
 from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
 from skillwire.config.library import check_command, load_library
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
@@ -37,6 +38,7 @@ def list_skills(
         bool, json_of("[{name, description, type, uri, origin, dialect, problems, parameters?}]")
     ] = False,
     follow_links: FollowLinks = False,
+    config: ConfigOptions = None,
     allow: Allow = None,
     token_env: TokenEnv = None,
 ) -> int:
@@ -56,24 +58,26 @@ def list_skills(
     ```
     """
     places = Places.of(sources)
+    chosen = choose_config(config, named=bool(places.sources or places.servers))
     if not places.servers:
-        return _list_sources(places.sources, follow_links=follow_links, as_json=json)
+        return _list_sources(places.sources, chosen, follow_links=follow_links, as_json=json)
     from skillwire.cli.remote import list_servers  # noqa: PLC0415 - it loads the SDK
 
     targets = resolve_targets(places.servers, allow, token_env)
+    has_sources = bool(places.sources) or chosen.sources
     if not json:
-        if places.sources:
-            _list_sources(places.sources, follow_links=follow_links, as_json=False)
+        if has_sources:
+            _list_sources(places.sources, chosen, follow_links=follow_links, as_json=False)
         return list_servers(targets)
     rows = list[dict[str, object]]()
-    if places.sources:
-        catalog = load_library(places.sources, follow_links=follow_links).catalog
+    if has_sources:
+        catalog = load_library(places.sources, follow_links=follow_links, config=chosen).catalog
         rows = catalog_rows(catalog)
     return list_servers(targets, rows)
 
 
-def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) -> int:
-    library = load_library(sources, follow_links=follow_links)
+def _list_sources(sources: Sequence[str], config: ConfigChoice, *, follow_links: bool, as_json: bool) -> int:
+    library = load_library(sources, follow_links=follow_links, config=config)
     catalog = library.catalog
     has_skills = bool(catalog.entries or catalog.templates)
     if as_json:

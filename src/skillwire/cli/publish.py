@@ -7,6 +7,7 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
+from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.problem import Problem, Rule, Severity
@@ -40,6 +41,7 @@ def publish(
         bool, json_of("{folder, skills: [{name, type, url, digest}], written, removed, left_out, problems}")
     ] = False,
     follow_links: FollowLinks = False,
+    config: ConfigOptions = None,
 ) -> int:
     """Write a website that publishes the skills below `/.well-known/agent-skills/`.
 
@@ -59,7 +61,8 @@ def publish(
     skillwire publish ./skills --out ./site
     ```
     """
-    library = load_library(sources or [], follow_links=follow_links)
+    chosen = choose_config(config, named=bool(sources))
+    library = load_library(sources or [], follow_links=follow_links, config=chosen)
     errors = [problem for problem in library.catalog.problems if _matters(problem)]
     choice = choose_skills(library.catalog)
     _require_complete(errors, choice)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from cyclopts import Parameter
 
 from skillwire.cli.find import find_served
+from skillwire.config.choice import ConfigChoice
 from skillwire.config.file import ConfigFile, decide, default_config, read_overrides
 from skillwire.library.visibility import Override, VisibilityPolicy
 from skillwire.terminal.options import FollowLinks, json_of
@@ -39,12 +40,15 @@ def visibility(
     config: Annotated[
         Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
     ] = None,
+    with_config: Annotated[
+        bool, Parameter(help="Also look in the configured sources if you name others.")
+    ] = False,
     json: Annotated[bool, json_of("{uri, assistant, user, customized}")] = False,
 ) -> int:
     """Show or set whether models and people can use a skill.
 
     Your decisions are stored in the configuration file and override the skill's frontmatter. `reset` removes
-    your decision, so that the frontmatter applies again. Restart running servers to apply your decision.
+    your decision, so that the frontmatter applies again. Running servers apply your decision at once.
 
     For example:
 
@@ -55,7 +59,8 @@ def visibility(
     ```
     """
     file = ConfigFile(config or default_config())
-    entry = find_served(skill, sources or [], follow_links=follow_links, config=file)
+    chosen_config = ConfigChoice(file, with_config or not sources)
+    entry = find_served(skill, sources or [], chosen_config, follow_links=follow_links)
     chosen = {"assistant": assistant, "user": user}
     decided = {side: _DECISIONS[choice] for side, choice in chosen.items() if choice is not None}
     override = (

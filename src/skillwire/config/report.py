@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from skillwire import __version__
+from skillwire.config.choice import ConfigChoice
 from skillwire.config.library import load_library
 from skillwire.config.source_kinds import is_local
 from skillwire.core.problem import Problem, Rule, Severity
@@ -113,10 +114,12 @@ class CheckRequest:
     paths: Sequence[str]
     """The skills or sources to check; empty for the default sources."""
     follow_links: bool = False
+    config: ConfigChoice | None = None
+    """What to take from the configuration file; None for the default."""
 
     def load(self) -> Library:
         """Scan the sources and return their library. Raises `UsageError`."""
-        return load_library(self.paths, follow_links=self.follow_links)
+        return load_library(self.paths, follow_links=self.follow_links, config=self.config)
 
 
 @dataclass(frozen=True, slots=True)

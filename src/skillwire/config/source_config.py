@@ -246,7 +246,7 @@ class LibraryOptions:
 def open_sources(
     arguments: Sequence[str],
     options: LibraryOptions,
-    config: ConfigFile | None = None,
+    config: ConfigFile | SourceSettings | None = None,
     *,
     to_fetch: bool = True,
     known: Mapping[SourceSpec, OpenedSource] | None = None,
@@ -255,7 +255,7 @@ def open_sources(
 
     Sources in `known` are already open and are returned unchanged.
     """
-    configured = SourceSettings() if config is None else SourceSettings.read(config)
+    configured = SourceSettings.read(config) if isinstance(config, ConfigFile) else config or SourceSettings()
     also = configured if options.configured_sources else None
     wanted = source_specs(arguments, os.environ, also, options.prefix, allow_empty=options.allow_empty)
     return open_specs(wanted, options.for_sources(configured), to_fetch=to_fetch, known=known)

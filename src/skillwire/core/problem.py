@@ -88,6 +88,7 @@ class Rule(StrEnum):
     SERVER_CHANGED = "server-changed"
     LOGIN_REQUIRED = "login-required"
     STATE_FAILED = "state-failed"
+    CONFIG_FAILED = "config-failed"
     WATCH_POLLING = "watch-polling"
     # What a server sent: entries
     ENTRY_SHAPE = "entry-shape"

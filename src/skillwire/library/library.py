@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from skillwire.core.names import SKILL_FILE, parents
-from skillwire.core.problem import Rule
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import LiveFile, SkillRecord
 from skillwire.errors import (
     ConflictError,
@@ -96,6 +96,8 @@ class Library:
         self.frozen = frozen
         self._movable = movable
         self._visibility = visibility or VisibilityPolicy()
+        self._own_problems: tuple[Problem, ...] = ()
+        """Problems of the library itself, which come before those of its sources."""
         self._sources = _by_label(sources)
         self._subscriptions = Subscriptions(self._sources)
         self._listeners: list[Listener] = []
@@ -163,11 +165,12 @@ class Library:
         """Whether every source was scanned at least once, successfully or not."""
         return len(self._scans) >= len(self._sources)
 
-    async def serve(self, sources: Sequence[Source]) -> None:
-        """Serve these sources from now on, in this order.
+    async def serve(self, sources: Sequence[Source], *, visibility: VisibilityPolicy | None = None) -> None:
+        """Serve these sources from now on, in this order. Replace the visibility too, unless it is None.
 
         Sources that are already served are not scanned again. If the library is frozen, its set of skills
-        becomes the set that is found now. Raises `ConflictError` if two sources have the same label.
+        becomes the set that is found now. Clients see both changes at once. Raises `ConflictError` if two
+        sources have the same label.
         """
         by_label = _by_label(sources)
         new = [source for label, source in by_label.items() if self._sources.get(label) is not source]
@@ -180,6 +183,7 @@ class Library:
                     self._forget(source.label)
             self._scans |= {label: scan for label, (scan, _) in found.items()}
             self._sources = by_label
+            self._visibility = visibility or self._visibility
             self.revision += 1  # the same skills may now be read from another source
             self._scans = {label: self._scans[label] for label in by_label if label in self._scans}
             self._subscriptions.keep_sources(by_label)
@@ -211,6 +215,12 @@ class Library:
             self._visibility = visibility
             self.loaded = replace(self.loaded, visibility=visibility)
             self._publish(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
+
+    async def report(self, problems: Sequence[Problem]) -> None:
+        """Replace the problems of the library itself."""
+        async with self._refresh_lock:
+            self._own_problems = tuple(problems)
+            self._publish(Change.between(self._catalog, await anyio.to_thread.run_sync(self._compose)))
 
     def _settle(self) -> None:
         """Store the current catalog as `loaded`. If the library is frozen, follow its subscribed skills."""
@@ -340,7 +350,11 @@ class Library:
 
     def _change(self, before: Scan, after: Scan) -> Change:
         scans = self._labelled_scans()
-        catalog = update_catalog(self._catalog, before, after, scans) or self._compose()
+        catalog = update_catalog(self._catalog, before, after, scans)
+        if catalog is None:
+            catalog = self._compose()
+        elif self._own_problems:
+            catalog = replace(catalog, problems=(*self._own_problems, *catalog.problems))
         return Change.between(self._catalog, catalog)
 
     async def skill(self, uri: str) -> SkillRecord:
@@ -478,7 +492,9 @@ class Library:
         await self._swap(source, after)
 
     def _compose(self) -> Catalog:
-        return replace(compose(self._labelled_scans(), movable=self._movable), visibility=self._visibility)
+        composed = compose(self._labelled_scans(), movable=self._movable)
+        problems = (*self._own_problems, *composed.problems)
+        return replace(composed, problems=problems, visibility=self._visibility)
 
     def _labelled_scans(self) -> list[LabelledScan]:
         return [LabelledScan(label, scan) for label, scan in self._scans.items()]

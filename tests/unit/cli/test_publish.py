@@ -258,7 +258,7 @@ def test_a_failing_source_leaves_the_site_unchanged(
     cli("publish", "good", "--out", "site")
     before = tree_stamps(good / "site")
 
-    def load(_arguments: list[str], *, follow_links: bool) -> Library:
+    def load(_arguments: list[str], **_options: object) -> Library:
         library = Library([MemorySource([MemorySkill("a", {SKILL_FILE: skill_md("a")})]), Failing()])
         anyio.run(library.load)
         return library
