@@ -4,7 +4,7 @@ Only the label and URI together identify a skill; several skills may have the sa
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
@@ -91,11 +91,16 @@ class Registry:
         problems: Iterable[Problem] = (),
         labels: Iterable[str] = (),
         templates: Iterable[HostedTemplate] = (),
+        unlisted: Iterable[Identity] = (),
     ) -> None:
-        """Create a registry. `labels` are those of all servers and folders, even if they have no skills."""
+        """Create a registry. `labels` are those of all servers and folders, even if they have no skills.
+
+        `unlisted` are skills that were looked up but are in no list. They rename no listed skill.
+        """
         self.templates = tuple(_named_templates(list(templates)))
         """The templates, in the order of the servers and folders."""
-        self._by_identity = {each.identity: each for each in _named(list(skills))}
+        self._unlisted = frozenset(unlisted)
+        self._by_identity = {each.identity: each for each in _named(list(skills), self._unlisted)}
         self.skills = tuple(self._by_identity.values())
         """The skills, in the order of the servers and folders, and within each in list order.
 
@@ -145,9 +150,11 @@ class Registry:
         return next((each for each in own if each and each.archive and file in (each.files or ())), None)
 
     def having(self, skill: HostedSkill) -> "Registry":
-        """Return a registry with this skill added or replaced."""
+        """Return a registry with this skill replaced, or added as an unlisted skill."""
         known = {**self._by_identity, skill.identity: skill}
-        return Registry(known.values(), self._given_problems, self._labels, self.templates)
+        added = () if skill.identity in self._by_identity else (skill.identity,)
+        unlisted = self._unlisted.union(added)
+        return Registry(known.values(), self._given_problems, self._labels, self.templates, unlisted)
 
     def resolve(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
         """Return the skill in the registry that a name refers to. Raises the errors of `find`.
@@ -355,7 +362,7 @@ class Registry:
         return lambda each: each.label == label
 
     def _paths(self, includes: Callable[[HostedSkill], bool]) -> "_Paths":
-        return _Paths(self._by_name, self._by_path, includes)
+        return _Paths(self._by_name, self._by_path, includes, self._unlisted)
 
     def _one(self, name: str, found: Sequence[Match[HostedSkill]]) -> HostReference | None:
         if len(found) > 1:
@@ -367,10 +374,11 @@ class Registry:
         return f"{_skill(found).handle}/{found.file}" if found.file else _skill(found).handle
 
     def _clashes(self) -> Iterator[Problem]:
-        """Yield a warning for each name that several skills share: one may imitate another (H10)."""
+        """Yield a warning for each name that several listed skills share: one may imitate another (H10)."""
         by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
         for each in self.skills:
-            by_name[each.name].append(each)
+            if each.identity not in self._unlisted:
+                by_name[each.name].append(each)
         shared = [(name, found) for name, found in by_name.items() if len(found) > 1]
         for name, found in shared[:_MAX_CLASHES]:
             sharing = ", ".join(f"{each.quoted} ({each.origin})" for each in found[:_SHOWN])
@@ -385,14 +393,15 @@ class Registry:
             yield _several(f"{rest:,} more names are shared by several skills")
 
 
-def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
+def _named(skills: list[HostedSkill], unlisted: Collection[Identity]) -> list[HostedSkill]:
     """Return the skills with handles: the label, and the first of name, path and URI that is unique.
 
     If a bare name refers to one of the user's own skills, the name alone is the handle of this skill (H10).
+    An unlisted skill has its path or URI, so that a listed skill keeps its handle when it is looked up.
     """
     own = defaultdict[str, list[HostedSkill]](list)
     for each in skills:
-        if each.local:
+        if each.local and each.identity not in unlisted:
             own[each.name].append(each)
     owners = {name: bare_name_owner([each.record for each in sharing]) for name, sharing in own.items()}
     spellings: tuple[Callable[[HostedSkill], str], ...] = (
@@ -401,15 +410,23 @@ def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
         lambda each: quote(each.uri, safe=_IN_URIS, errors="surrogatepass"),  # always unique
     )
     handles: dict[Identity, str] = {}
-    left = skills
+    left = [each for each in skills if each.identity not in unlisted]
     for spelling in spellings:
         named = [(each, (each.label, spelling(each))) for each in left]
         count = Counter(name for _, name in named)
         handles |= {each.identity: ":".join(name) for each, name in named if count[name] == 1}
         left = [each for each, name in named if count[name] > 1]
     for each in skills:
-        if each.local and owners[each.name] is each.record:
+        if each.local and owners.get(each.name) is each.record:
             handles[each.identity] = each.name
+    taken = set(handles.values())
+    for each in skills:
+        if each.identity in unlisted:
+            own = (each.path, *(spelling(each) for spelling in spellings[1:]))
+            names = (f"{each.label}:{name}" for name in own)
+            if (free := next((name for name in names if name not in taken), None)) is not None:
+                handles[each.identity] = free
+                taken.add(free)
     return [replace(each, handle=handles[each.identity]) for each in skills if each.identity in handles]
 
 
@@ -425,8 +442,10 @@ class _Paths(SkillPaths[HostedSkill]):
         by_name: Mapping[str, list[HostedSkill]],
         by_path: Mapping[str, list[HostedSkill]],
         includes: Callable[[HostedSkill], bool],
+        unlisted: Collection[Identity],
     ) -> None:
         self._by_name, self._by_path, self._includes = by_name, by_path, includes
+        self._unlisted = unlisted
 
     @property
     def patterns(self) -> Sequence[str]:
@@ -439,7 +458,8 @@ class _Paths(SkillPaths[HostedSkill]):
         return [each for each in self._by_name.get(name, ()) if self._includes(each)]
 
     def called(self, name: str) -> Sequence[HostedSkill]:
-        sharing = self.named(name)
+        found = self.named(name)
+        sharing = [each for each in found if each.identity not in self._unlisted] or found
         return [each for each in sharing if each.handle == name] or sharing
 
     def path_of(self, skill: HostedSkill) -> str:

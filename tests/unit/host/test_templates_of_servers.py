@@ -191,7 +191,7 @@ async def test_skill_of_a_template_is_loaded_by_its_label(mode: Any, name: str) 
     async with open_host(mode, person := Person(), acme=(script := documented())) as host:
         session = host.session()
         text = await ask(session, "read_skill", name=name)
-        assert text.startswith("The skill `acme:guide`, from the server `acme`.")
+        assert text.startswith("The skill `acme:docs/acme/guide`, from the server `acme`.")
         assert "# A" in await ask(session, "read_skill_file", name=name, path="references/a.md")
         assert [each.skill.uri for each in person.loads] == [ACME]
         assert person.loads[0].inspection.files is not None  # they have digests, as those of any skill
