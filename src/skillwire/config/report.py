@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from skillwire import __version__
+from skillwire.config.file import ConfigFile
 from skillwire.config.library import load_library
 from skillwire.config.source_kinds import is_local
 from skillwire.core.problem import Problem, Rule, Severity
@@ -106,6 +107,10 @@ FORMATS: Mapping[str, Print] = {
 }
 
 
+def _all(problems: Sequence[Problem], _library: Library) -> Sequence[Problem]:
+    return problems
+
+
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
     """The skills or sources to check, and how to open them."""
@@ -113,10 +118,14 @@ class CheckRequest:
     paths: Sequence[str]
     """The skills or sources to check; empty for the default sources."""
     follow_links: bool = False
+    config: ConfigFile | None = None
+    """The configuration file. None for the user's own."""
+    select: Callable[[Sequence[Problem], Library], Sequence[Problem]] = _all
+    """Returns the problems to report: those of selected rules that are not in the baseline."""
 
     def load(self) -> Library:
         """Scan the sources and return their library. Raises `UsageError`."""
-        return load_library(self.paths, follow_links=self.follow_links)
+        return load_library(self.paths, follow_links=self.follow_links, config=self.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +143,14 @@ class CheckResult:
     """Prints the problems in the format `text`."""
     select: Callable[[Iterable[Problem]], Iterable[Problem]] = iter
     """Removes the problems of skills that are not reported."""
+    with_contract: bool = False
+    """Whether the rules of the repository contract were checked."""
+    complete: bool = True
+    """Whether the problems of all skills are reported."""
+
+    def covers(self, rule: Rule) -> bool:
+        """Return whether all problems with this rule are in the result."""
+        return self.complete and (self.with_contract or not rule.startswith("contract-"))
 
     async def with_bodies(self) -> "CheckResult":
         """Return a copy that also contains the problems in the texts of the skills."""

@@ -241,11 +241,14 @@ def test_a_refused_skill_does_not_stop_the_others(old_layout: Path, cli: Cli) ->
     assert (skills / "wrong/metadata.yaml").exists()
 
 
-def test_adopting_requires_the_contract_and_fixes(team: Path, cli: Cli) -> None:
-    for options in (["--adopt"], ["--adopt", "--fix"], ["--adopt", "--contract"]):
+def test_adopting_requires_fixes_and_implies_the_contract(old_layout: Path, cli: Cli) -> None:
+    for options in (["--adopt"], ["--adopt", "--contract"]):
         done = cli("check", "skills", *options)
         assert (done.code, done.raw) == (2, b"")
-        assert "`--adopt` requires `--contract --fix`" in done.err
+        assert "`--adopt` requires `--fix`" in done.err
+    done = cli("check", "skills", "--fix", "--adopt", "--yes")
+    assert (done.code, (old_layout / "metadata.yaml").exists()) == (0, False)
+    assert done.err.endswith("3 skills keep the contract; 0 errors, 0 warnings\n")
 
 
 # Formats

@@ -167,8 +167,8 @@ class ContractCheckFlags(CheckFlags):
     adopt: Annotated[
         bool,
         Parameter(
-            help="With `--contract --fix`, write a metadata block into skills without one, and move "
-            "`metadata.yaml` into it."
+            help="With `--fix`, write a metadata block into skills without one, and move `metadata.yaml` "
+            "into it. Implies `--contract`."
         ),
     ] = False
     yes: Annotated[bool, Parameter(help="With `--fix`, write without asking.")] = False
@@ -183,12 +183,15 @@ class ContractCheckFlags(CheckFlags):
     def check(self, request: CheckRequest, result: CheckResult) -> CheckResult | None:
         if self.yes and not self.fix:
             raise UsageError("`--yes` requires `--fix`", hint="add `--fix`, or remove `--yes`")
-        if self.adopt and not (self.contract and self.fix):
-            raise UsageError("`--adopt` requires `--contract --fix`", hint="add both, or remove `--adopt`")
+        if self.adopt and not self.fix:
+            raise UsageError("`--adopt` requires `--fix`", hint="add `--fix`, or remove `--adopt`")
         if not self.contract and not self.fix and self.changed_since is None:
             return result
         found, skills = anyio.run(self._find, result.library)
-        repairs = find_repairs(found.problems, skills, self.block_key, adopt=self.adopt) if self.fix else []
+        repairs: list[Repair] = []
+        if self.fix:
+            reported = request.select(found.problems, found.library)
+            repairs = find_repairs(reported, skills, self.block_key, adopt=self.adopt)
         if repairs:
             if not may_write(repairs, yes=self.yes):
                 return None
@@ -206,7 +209,7 @@ class ContractCheckFlags(CheckFlags):
         selected = skills.checked.repository.skills
         if self.changed_since is not None:
             selected = tuple((await changed_since(self.changed_since, library, skills)).affected(skills))
-        if self.contract:
+        if self.contract or self.adopt:
             problems = [*skills.checked.others, *await all_problems(library, skills, selected)]
             result = CheckResult(
                 library,
@@ -214,10 +217,11 @@ class ContractCheckFlags(CheckFlags):
                 sum(1 for _ in skills.checked.repository.valid),
                 ("keeps the contract", "keep the contract"),
                 print_contract_text,
+                with_contract=True,
             )
         if self.changed_since is not None:
             select = partial(problems_of_skills, skills=skills, selected=selected)
-            result = replace(result, problems=select(result.problems), select=select)
+            result = replace(result, problems=select(result.problems), select=select, complete=False)
         checked = {skill.facts.path: skill for skill in skills.checked.repository.skills}
         own = {path: folder for path, folder in skills.folders.items() if path in skills.own}
         return result, {
