@@ -14,7 +14,7 @@ from rich.text import Text
 
 from skillwire.area import CheckFlags
 from skillwire.config.report import CheckRequest, CheckResult, by_place
-from skillwire.contract.adoption import NotAdoptedError, adopt
+from skillwire.contract.adoption import NotAdoptedError, adopt, id_in
 from skillwire.contract.changes import changed_since, problems_of_skills
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.fixes import apply_fixes
@@ -22,6 +22,7 @@ from skillwire.contract.folders import all_problems, check_folders
 from skillwire.contract.report import print_contract_text
 from skillwire.contract.repository import CheckedSkill
 from skillwire.contract.rules.standard import METADATA_FILE
+from skillwire.contract.standard_fixes import NAME_RULES
 from skillwire.core.atomic_write import remove_abandoned, replace_file
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import UsageError
@@ -68,17 +69,36 @@ def find_repairs(
             rules[problem.path].append(problem.rule)
     repairs: list[Repair] = []
     for path, broken in rules.items():
-        file = skills[path].folder / Path(path).name
-        before = after = file.read_bytes()
+        skill = skills[path]
+        file = skill.folder / Path(path).name
+        before = file.read_bytes()
+        # A block takes its id from the name, so the name is fixed first.
+        after = apply_fixes(before, NAME_RULES.intersection(broken), key, _folder_name(skill))
         obsolete: Repair | None = None
         if adopt and not ADOPTED.isdisjoint(broken):
-            after, obsolete = _adopt(path, skills[path], before)
-        after = apply_fixes(after, broken, key, file.resolve().parent.name)
+            after, obsolete = _adopt(path, skill, after)
+        others = [rule for rule in broken if rule not in NAME_RULES]
+        after = apply_fixes(after, others, key, skill.checked.facts.folder)
         if after != before:
             repairs.append(Repair(path, file, before, after))
         if obsolete is not None:
             repairs.append(obsolete)
     return repairs
+
+
+def _folder_name(skill: WritableSkill) -> str | None:
+    """Return the name of a skill's folder, or None if the skill's name should not be taken from it.
+
+    That is so if `metadata.yaml` has another id, or if the folder is the root of a repository, which everyone
+    can name differently.
+    """
+    folder = skill.checked.facts.folder
+    try:
+        sidecar = id_in(_content_of(skill.folder / METADATA_FILE))
+    except (NotAdoptedError, OSError):
+        sidecar = None
+    is_clone = (skill.folder / ".git").exists()
+    return None if is_clone or sidecar not in {None, folder} else folder
 
 
 def _adopt(path: str, skill: WritableSkill, content: bytes) -> tuple[bytes, Repair | None]:
