@@ -107,6 +107,10 @@ FORMATS: Mapping[str, Print] = {
 }
 
 
+def _all(problems: Sequence[Problem], _library: Library) -> Sequence[Problem]:
+    return problems
+
+
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
     """The skills or sources to check, and how to open them."""
@@ -116,6 +120,8 @@ class CheckRequest:
     follow_links: bool = False
     config: ConfigChoice | None = None
     """What to take from the configuration file; None for the default."""
+    select: Callable[[Sequence[Problem], Library], Sequence[Problem]] = _all
+    """Returns the problems to report: those of selected rules that are not in the baseline."""
 
     def load(self) -> Library:
         """Scan the sources and return their library. Raises `UsageError`."""
@@ -137,6 +143,14 @@ class CheckResult:
     """Prints the problems in the format `text`."""
     select: Callable[[Iterable[Problem]], Iterable[Problem]] = iter
     """Removes the problems of skills that are not reported."""
+    with_contract: bool = False
+    """Whether the rules of the repository contract were checked."""
+    complete: bool = True
+    """Whether the problems of all skills are reported."""
+
+    def covers(self, rule: Rule) -> bool:
+        """Return whether all problems with this rule are in the result."""
+        return self.complete and (self.with_contract or not rule.startswith("contract-"))
 
     async def with_bodies(self) -> "CheckResult":
         """Return a copy that also contains the problems in the texts of the skills."""

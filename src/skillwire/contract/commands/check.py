@@ -14,7 +14,7 @@ from rich.text import Text
 
 from skillwire.area import CheckFlags
 from skillwire.config.report import CheckRequest, CheckResult, by_place
-from skillwire.contract.adoption import NotAdoptedError, adopt
+from skillwire.contract.adoption import NotAdoptedError, adopt, id_in
 from skillwire.contract.changes import changed_since, problems_of_skills
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.fixes import apply_fixes
@@ -22,6 +22,7 @@ from skillwire.contract.folders import all_problems, check_folders
 from skillwire.contract.report import print_contract_text
 from skillwire.contract.repository import CheckedSkill
 from skillwire.contract.rules.standard import METADATA_FILE
+from skillwire.contract.standard_fixes import NAME_RULES
 from skillwire.core.atomic_write import remove_abandoned, replace_file
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import UsageError
@@ -68,17 +69,36 @@ def find_repairs(
             rules[problem.path].append(problem.rule)
     repairs: list[Repair] = []
     for path, broken in rules.items():
-        file = skills[path].folder / Path(path).name
-        before = after = file.read_bytes()
+        skill = skills[path]
+        file = skill.folder / Path(path).name
+        before = file.read_bytes()
+        # A block takes its id from the name, so the name is fixed first.
+        after = apply_fixes(before, NAME_RULES.intersection(broken), key, _folder_name(skill))
         obsolete: Repair | None = None
         if adopt and not ADOPTED.isdisjoint(broken):
-            after, obsolete = _adopt(path, skills[path], before)
-        after = apply_fixes(after, broken, key, file.resolve().parent.name)
+            after, obsolete = _adopt(path, skill, after)
+        others = [rule for rule in broken if rule not in NAME_RULES]
+        after = apply_fixes(after, others, key, skill.checked.facts.folder)
         if after != before:
             repairs.append(Repair(path, file, before, after))
         if obsolete is not None:
             repairs.append(obsolete)
     return repairs
+
+
+def _folder_name(skill: WritableSkill) -> str | None:
+    """Return the name of a skill's folder, or None if the skill's name should not be taken from it.
+
+    That is so if `metadata.yaml` has another id, or if the folder is the root of a repository, which everyone
+    can name differently.
+    """
+    folder = skill.checked.facts.folder
+    try:
+        sidecar = id_in(_content_of(skill.folder / METADATA_FILE))
+    except (NotAdoptedError, OSError):
+        sidecar = None
+    is_clone = (skill.folder / ".git").exists()
+    return None if is_clone or sidecar not in {None, folder} else folder
 
 
 def _adopt(path: str, skill: WritableSkill, content: bytes) -> tuple[bytes, Repair | None]:
@@ -167,8 +187,8 @@ class ContractCheckFlags(CheckFlags):
     adopt: Annotated[
         bool,
         Parameter(
-            help="With `--contract --fix`, write a metadata block into skills without one, and move "
-            "`metadata.yaml` into it."
+            help="With `--fix`, write a metadata block into skills without one, and move `metadata.yaml` "
+            "into it. Implies `--contract`."
         ),
     ] = False
     yes: Annotated[bool, Parameter(help="With `--fix`, write without asking.")] = False
@@ -183,12 +203,15 @@ class ContractCheckFlags(CheckFlags):
     def check(self, request: CheckRequest, result: CheckResult) -> CheckResult | None:
         if self.yes and not self.fix:
             raise UsageError("`--yes` requires `--fix`", hint="add `--fix`, or remove `--yes`")
-        if self.adopt and not (self.contract and self.fix):
-            raise UsageError("`--adopt` requires `--contract --fix`", hint="add both, or remove `--adopt`")
+        if self.adopt and not self.fix:
+            raise UsageError("`--adopt` requires `--fix`", hint="add `--fix`, or remove `--adopt`")
         if not self.contract and not self.fix and self.changed_since is None:
             return result
         found, skills = anyio.run(self._find, result.library)
-        repairs = find_repairs(found.problems, skills, self.block_key, adopt=self.adopt) if self.fix else []
+        repairs: list[Repair] = []
+        if self.fix:
+            reported = request.select(found.problems, found.library)
+            repairs = find_repairs(reported, skills, self.block_key, adopt=self.adopt)
         if repairs:
             if not may_write(repairs, yes=self.yes):
                 return None
@@ -206,7 +229,7 @@ class ContractCheckFlags(CheckFlags):
         selected = skills.checked.repository.skills
         if self.changed_since is not None:
             selected = tuple((await changed_since(self.changed_since, library, skills)).affected(skills))
-        if self.contract:
+        if self.contract or self.adopt:
             problems = [*skills.checked.others, *await all_problems(library, skills, selected)]
             result = CheckResult(
                 library,
@@ -214,10 +237,11 @@ class ContractCheckFlags(CheckFlags):
                 sum(1 for _ in skills.checked.repository.valid),
                 ("keeps the contract", "keep the contract"),
                 print_contract_text,
+                with_contract=True,
             )
         if self.changed_since is not None:
             select = partial(problems_of_skills, skills=skills, selected=selected)
-            result = replace(result, problems=select(result.problems), select=select)
+            result = replace(result, problems=select(result.problems), select=select, complete=False)
         checked = {skill.facts.path: skill for skill in skills.checked.repository.skills}
         own = {path: folder for path, folder in skills.folders.items() if path in skills.own}
         return result, {
