@@ -90,6 +90,7 @@ def test_every_command_is_in_the_table_and_in_the_docs() -> None:
         "cache",
         "sources",
         "publish",
+        "pack",
         "verify",
         "bridge",
         "project",

@@ -28,6 +28,7 @@ class Registration:
 AREAS = (
     Registration("contract", "skillwire.contract.area"),
     Registration("drive", "skillwire.drive.area"),
+    Registration("packing", "skillwire.packing.area"),
     Registration("pages", "skillwire.pages.area", always=True),
 )
 
