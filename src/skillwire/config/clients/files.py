@@ -69,19 +69,26 @@ class ClientFile:
 
     def read(self) -> Mapping[str, object]:
         """Return the content of the file. Raises `ClientFileError`."""
+        return self.parse(self.read_bytes())
+
+    def read_bytes(self) -> bytes:
+        """Return the bytes of the file. Raises `ClientFileError`, also if there are too many."""
         try:
             limit = _MAX_SHARED_BYTES if self.in_project else _MAX_BYTES
             with self.path.open("rb") as opened:
                 content = opened.read(limit + 1)
-            if len(content) > limit:
-                raise ClientFileError(f"it has more than {limit:,} bytes")
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ClientFileError("it is not UTF-8") from error
         except OSError as error:
             raise ClientFileError(error.strerror or "it cannot be read") from error
+        if len(content) > limit:
+            raise ClientFileError(f"it has more than {limit:,} bytes")
+        return content
+
+    def parse(self, content: bytes) -> Mapping[str, object]:
+        """Return the values in the bytes of such a file. Raises `ClientFileError`."""
         try:
-            value = _PARSERS[self.format](text)
+            value = _PARSERS[self.format](content.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise ClientFileError("it is not UTF-8") from error
         except RecursionError as error:
             raise ClientFileError("it is nested too deeply") from error
         except (ValueError, yaml.YAMLError) as error:  # TOML and JSON errors are ValueErrors
