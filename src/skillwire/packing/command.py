@@ -10,7 +10,8 @@ from typing import Annotated, Literal, Self
 import anyio
 from cyclopts import Parameter
 
-from skillwire.config.file import ConfigFile, default_config, read_overrides
+from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
+from skillwire.config.file import read_overrides
 from skillwire.config.library import load_library
 from skillwire.config.source_kinds import is_folder
 from skillwire.core.output_folder import SiteFolder
@@ -76,6 +77,7 @@ def pack(
         json_of("{path, kind, name, version, skills: [{name, uri}], written, removed, left_out, problems}"),
     ] = False,
     yes: Yes = False,
+    config: ConfigOptions = None,
 ) -> int:
     """Pack skills into a bundle for Claude Desktop, or into a plugin folder for Claude Code or Codex.
 
@@ -101,14 +103,15 @@ def pack(
             hint="write `--mcpb FILE`, `--plugin claude FOLDER` or `--plugin codex FOLDER`",
         )
     options = Options(name, version, description, author)
+    chosen = choose_config(config, named=bool(sources))
     if mcpb is not None:
         check_bundle_path(mcpb)
         _require_consent(mcpb, yes=yes)
-        result = _pack_bundle(_Packing.of(sources or [], options), mcpb)
+        result = _pack_bundle(_Packing.of(sources or [], options, chosen), mcpb)
     else:
         assert plugin is not None, "one of the two is given"
         kind = PluginKind(plugin[0])
-        result = _pack_plugin(_Packing.of(sources or [], options), kind, plugin[1])
+        result = _pack_plugin(_Packing.of(sources or [], options, chosen), kind, plugin[1])
     return _report(result, as_json=json)
 
 
@@ -123,9 +126,8 @@ class _Packing:
     """Problems because of which the result is incomplete."""
 
     @classmethod
-    def of(cls, sources: Sequence[str], options: Options) -> Self:
+    def of(cls, sources: Sequence[str], options: Options, config: ConfigChoice) -> Self:
         """Load the sources. Raises `UsageError`, and `SourceError` if a source cannot be read."""
-        config = ConfigFile(default_config())
         library = load_library(sources, config=config)
         problems = [
             problem
@@ -135,7 +137,7 @@ class _Packing:
         failed = next((problem for problem in problems if problem.rule is Rule.SOURCE_FAILED), None)
         if failed is not None:
             raise SourceError(f"nothing was packed: {failed.message}", failed.hint)
-        visibility = VisibilityPolicy(read_overrides(config))
+        visibility = VisibilityPolicy({} if config.file is None else read_overrides(config.file))
         return cls(library, visibility, Naming(options, library.sources), problems)
 
     def require(self, selection: Selection) -> None:

@@ -13,6 +13,7 @@ from mcp_types import TextContent
 from skillwire import FolderSource, Library, ServeOptions, Skill
 from skillwire.cli.main import run
 from skillwire.cli.serve import serve
+from skillwire.config.choice import ConfigFlags
 from skillwire.errors import UsageError
 from skillwire.host import SkillsClient
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
@@ -207,4 +208,9 @@ def test_verify_proves_prompts_of_a_served_folder(tmp_path: Path, capfd: pytest.
 def test_wrong_budgets_are_wrong_usage(tmp_path: Path, arguments: list[str], told: str) -> None:
     prompts = "whole" if "--prompts" in arguments else "document"
     with pytest.raises(UsageError, match=told):
-        serve([str(tmp_path)], no_config=True, prompts=prompts, prompt_tokens=int(arguments[-1]))
+        serve(
+            [str(tmp_path)],
+            config=ConfigFlags(no_config=True),
+            prompts=prompts,
+            prompt_tokens=int(arguments[-1]),
+        )
