@@ -253,12 +253,15 @@ class Registry:
         """Return what a path or URI in the text of `base` refers to on its server; None if there is no match.
 
         The result is `base`, another skill of the same server or folder, or a file of one of them (H19, H22).
-        Raises `AmbiguousNameError`.
+        The `SKILL.md` of a skill of a template is also found, listed or not. Raises `AmbiguousNameError`.
         """
         paths = self._paths(self._of(base.label))
         if "://" in path:
             return self._one(path, self._by_address(path, self._of(base.label)))
-        return self._one(path, find_below(paths, path, base) or find_matches(paths, path))
+        if listed := self._one(path, find_below(paths, path, base) or find_matches(paths, path)):
+            return listed
+        is_document = any(split.is_document for split in spellings(path))
+        return self._instance_beside(path, base) if is_document else None
 
     def _below_handle(self, name: str) -> HostReference | None:
         """Return the file or folder that `HANDLE/PATH` names, if the handle begins with a label, else None.
@@ -329,7 +332,12 @@ class Registry:
                 whole = self._one(name, find_matches(self._paths(self._of(label)), name))
                 return whole or self._in_label(name, label, rest)
         listed = self._one(name, beside or find_matches(self._paths(lambda _: True), name))
-        return listed or (None if base is None else self._instance(name, name, base.label))
+        return listed or (None if base is None else self._instance_beside(name, base))
+
+    def _instance_beside(self, path: str, base: HostedSkill) -> HostReference | None:
+        """Return the skill that a template on the server of `base` has at a path, also relative to `base`."""
+        below = "" if path.startswith("/") else f"{_full_path(base)}/{path}"
+        return self._instance(path, path, base.label) or self._instance(path, below, base.label)
 
     def _beside(self, path: str, base: HostedSkill) -> list[Match[HostedSkill]]:
         """Return the matches for a path in a skill's text: below that skill, or else on its server.

@@ -198,6 +198,24 @@ async def test_skill_of_a_template_is_loaded_by_its_label(mode: Any, name: str) 
     assert script.count("skills/get") == 1
 
 
+async def test_text_of_a_template_skill_names_another_below_it() -> None:
+    notes = {"uriTemplate": "skill://docs/{product}/guide/{topic}/SKILL.md", "name": "n", "description": "N."}
+    script = documented(DOCS, notes)
+    script.publish("docs/acme/guide/notes")
+    note = next(each for each in script.entries if "notes" in each["uri"])
+    script.entries = [each for each in script.entries if each is not note]
+    script.got = {**script.got, note["uri"]: note}
+    async with open_host("auto", Person(), acme=script) as host:
+        session = host.session()
+        await ask(session, "read_skill", name="acme:docs/acme/guide")
+        told = await ask(session, "read_skill_file", name="acme:docs/acme/guide", path="notes/skill.md")
+        assert "the skill `acme:docs/acme/guide/notes` is not loaded" in told
+        text = await ask(session, "read_skill", name="notes/skill.md")
+        assert text.startswith("The skill `acme:docs/acme/guide/notes`, from the server `acme`.")
+        text = await ask(session, "read_skill_file", name="acme:docs/acme/guide", path="notes/skill.md")
+        assert "Does notes." in text
+
+
 @pytest.mark.rule("H10")
 @pytest.mark.parametrize("name", ["docs/acme/guide", "guide", "acme/guide", "beta:docs/acme/guide", ACME])
 async def test_template_gives_no_name_without_its_label(name: str) -> None:
