@@ -127,10 +127,14 @@ class Baseline:
 
     def covered(self, found: CheckResult, rules: RuleSelection) -> Callable[[Key], bool]:
         """Return a function that tells whether the check would have found a problem with a key."""
-        roots = [self._shown(place) for place in places(found.library).values()]
+        base = self.file.absolute().parent
+        roots = list(places(found.library).values())
+        folders = [Path(os.path.abspath(root)) for root in roots if is_local(root)]  # noqa: PTH100 - keeps links
+        addresses = [f"{root.rstrip('/')}/" for root in roots if not is_local(root)]
 
         def is_inside(key: Key) -> bool:
-            return any(root in {".", key.path} or key.path.startswith(f"{root}/") for root in roots)
+            path = Path(os.path.normpath(base / key.path))
+            return any(map(path.is_relative_to, folders)) or f"{key.path}/".startswith(tuple(addresses))
 
         everything = all(map(is_inside, self.counts))
 

@@ -38,7 +38,12 @@ def reported(rules: RuleSelection) -> set[str]:
 
 
 def test_the_first_words_of_a_rule_select_a_group() -> None:
-    assert reported(RuleSelection(select=("link",))) == {"link-missing", "link-outside", "link-loop"}
+    assert reported(RuleSelection(select=("link",))) == {
+        "link-missing",
+        "link-case",
+        "link-outside",
+        "link-loop",
+    }
     assert reported(RuleSelection(select=("name-folder",))) == {"name-folder"}
     assert all(each.startswith("contract-") for each in reported(RuleSelection(select=("contract",))))
 
