@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 
 from skillwire.contract.editing import Edit, EditableFrontmatter
-from skillwire.contract.fixes import apply_fixes
+from skillwire.contract.fixes import FIRST_VERSION, apply_fixes
 from skillwire.contract.repository import check_one
 from skillwire.contract.rules.block import is_semver
 from skillwire.contract.rules.references import FOLDER, SUFFIX, place_fault
@@ -28,7 +28,6 @@ from skillwire.frontmatter.writer import format_scalar
 from skillwire.frontmatter.yaml12 import load
 from skillwire.safe_text import quoted
 
-FIRST_VERSION = "0.1.0"
 _START = re.compile(r"\A\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*---[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 _END = re.compile(r"^\.\.\.[ \t]*\n?\Z", re.MULTILINE)
 _REPAIRED = (Rule.CONTRACT_VERSION_TYPE, Rule.CONTRACT_TAG_DUPLICATE, Rule.CONTRACT_CAPABILITIES_MISSING)

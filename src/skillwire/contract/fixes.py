@@ -16,6 +16,8 @@ from skillwire.frontmatter.split import UnreadableError
 from skillwire.frontmatter.writer import format_scalar
 from skillwire.frontmatter.yaml12 import load
 
+FIRST_VERSION = "0.1.0"
+"""The version of a skill that has none."""
 _COMMENT = re.compile(r"#.*")
 _SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
 """Matches a version with one or two numbers, which YAML reads as a number."""
@@ -53,24 +55,37 @@ def _apply_fix(draft: EditableFrontmatter, fix: Fix, key: str, folder: str | Non
 
 def _id(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
     """Write the id, if the name and the folder agree on it."""
-    block, name = subject.facts.frontmatter.get(subject.key), subject.name
-    if not isinstance(block, dict) or block.get("id") is not None:
+    name = subject.name
+    if name is not None and name == subject.facts.folder and is_id(name):
+        yield from _write_first(draft, subject, expected, "id", name)
+
+
+def _first_version(
+    draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]
+) -> Iterator[Edit]:
+    """Write a version into a block that has none."""
+    yield from _write_first(draft, subject, expected, "version", FIRST_VERSION)
+
+
+def _write_first(
+    draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json], field: str, value: str
+) -> Iterator[Edit]:
+    """Yield the edit that writes a field, as the first of the block, unless the field has a value."""
+    text = f'"{value}"' if field == "version" else format_scalar(value)
+    block = subject.facts.frontmatter.get(subject.key)
+    if not isinstance(block, dict) or block.get(field) is not None:
         return
-    if name is None or name != subject.facts.folder or not is_id(name):
-        return
-    _block(expected, subject)["id"] = name
-    place, empty = draft.places[subject.key,], draft.places.get(subject.field_path("id"))
+    _block(expected, subject)[field] = value
+    place, empty = draft.places[subject.key,], draft.places.get(subject.field_path(field))
     first = next(iter(block), None)
-    line = f"id: {format_scalar(name)}"
     if empty is not None:
-        text = format_scalar(name)
         yield Edit(empty.start, empty.end, f" {text}" if empty.start == empty.end else text)
     elif place.shape is NodeStyle.FLOW:
         at = draft.text.index("{", place.start) + 1
-        yield Edit(at, at, f"{line}, " if block else line)
+        yield Edit(at, at, f"{field}: {text}, " if block else f"{field}: {text}")
     elif first is not None:
         column = draft.places[subject.key, first].column
-        yield Edit(place.start, place.start, f"{line}\n{' ' * column}")
+        yield Edit(place.start, place.start, f"{field}: {text}\n{' ' * column}")
 
 
 def _version(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
@@ -146,8 +161,11 @@ def _capabilities(
     yield Edit(at, at, f"{indent}capabilities:{items}\n")
 
 
+ADOPTION_RULES = frozenset({Rule.CONTRACT_VERSION_MISSING})
+"""Rules whose fix is a guess that `--adopt` makes for new blocks, too."""
 FIXES: Mapping[Rule, Fix] = {
     **STANDARD_FIXES,
+    Rule.CONTRACT_VERSION_MISSING: _first_version,
     Rule.CONTRACT_ID_MISSING: _id,
     Rule.CONTRACT_VERSION_TYPE: _version,
     Rule.CONTRACT_TAG_DUPLICATE: _tags,

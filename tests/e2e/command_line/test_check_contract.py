@@ -228,6 +228,8 @@ def test_a_new_block_has_the_key_of_the_repository(team: Path, cli: Cli) -> None
 def test_a_refused_skill_does_not_stop_the_others(old_layout: Path, cli: Cli) -> None:
     skills = old_layout.parent
     write_skill(skills, "wrong", {"metadata.yaml": "id: other\n"})
+    inner = block("late", version=..., owner="x")
+    write(write_contract_skill(skills, "late", inner), {"metadata.yaml": "version: 2.0.0\n"})
     write_skill(skills, "linked").joinpath("metadata.yaml").symlink_to(old_layout / "metadata.yaml")
     done = cli("check", "skills", "--contract", "--fix", "--adopt", "--yes")
     assert done.code == 1
@@ -239,6 +241,8 @@ def test_a_refused_skill_does_not_stop_the_others(old_layout: Path, cli: Cli) ->
     assert "error: `linked/SKILL.md` was not adopted: `metadata.yaml` is a link" in done.err
     assert not (old_layout / "metadata.yaml").exists()
     assert (skills / "wrong/metadata.yaml").exists()
+    assert "`late/SKILL.md` was not adopted: `metadata.yaml` has the field `version`" in done.err
+    assert "version" not in (skills / "late/SKILL.md").read_text()
 
 
 def test_adopting_requires_fixes_and_implies_the_contract(old_layout: Path, cli: Cli) -> None:
@@ -370,6 +374,26 @@ def test_names_are_fixed_and_the_other_problems_stay(tmp_path: Path, cli: Cli) -
     before = tree_stamps(tmp_path)
     assert cli("check", tmp_path, "--fix", "--yes").code == 0
     assert tree_stamps(tmp_path) == before
+
+
+def test_a_skill_behind_a_link_is_fixed_once(tmp_path: Path, cli: Cli) -> None:
+    real = write_skill(tmp_path, "real", name="other")
+    write(real, {"SKILL.md": "---\nname: other\ndescription: x\nlicense: 2\n---\n"})
+    (tmp_path / "alias").symlink_to(real)
+    assert cli("check", tmp_path, "--fix", "--yes").err.count("+++ b/") == 1
+    text = (real / "SKILL.md").read_text()
+    assert text == '---\nname: real\ndescription: x\nlicense: "2"\n---\n'
+    cli("check", tmp_path, "--fix", "--yes")
+    assert (real / "SKILL.md").read_text() == text
+
+
+def test_a_fix_never_gives_two_skills_one_name(tmp_path: Path, cli: Cli) -> None:
+    write_skill(tmp_path, "big-box")
+    for name in ("big_box", "Big Box", "Small Box"):
+        write_skill(tmp_path, name, name=name)
+    cli("check", tmp_path, "--fix", "--yes")
+    names = [each["name"] for each in cli("list", tmp_path, "--json").json]
+    assert sorted(names) == ["big-box", "small-box"]
 
 
 def test_only_reported_problems_are_fixed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

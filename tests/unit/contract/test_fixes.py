@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.contract.fixes import FIXES, apply_fixes
+from skillwire.contract.fixes import ADOPTION_RULES, FIXES, apply_fixes
 from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.contract.standard_fixes import NAME_RULES
 from skillwire.core.problem import Rule
@@ -13,7 +13,7 @@ from skillwire.frontmatter.split import split
 from tests.support.contracts import skill_md as as_skill_md
 from tests.support.contracts import sound_frontmatters
 
-TESTED = [rule for rule in FIXES if rule not in {*NAME_RULES, Rule.METADATA_TYPE}]
+TESTED = [rule for rule in FIXES if rule not in {*NAME_RULES, *ADOPTION_RULES, Rule.METADATA_TYPE}]
 
 
 def mended(frontmatter: str, body: str = "Body\n") -> str:
@@ -129,7 +129,17 @@ def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
     after = before.replace(
         b"1.0\r\n", b'"1.0.0"\r\n  capabilities:\r\n    - resource://skills/refunds/document\r\n'
     )
-    assert apply_fixes(before, FIXES, BLOCK_KEY, "refunds") == after
+    assert apply_fixes(before, TESTED, BLOCK_KEY, "refunds") == after
+
+
+def test_adopting_adds_a_version_to_a_block() -> None:
+    for before, after in (
+        ("x-skillwire:\n  # ours\n  id: a\n", 'x-skillwire:\n  # ours\n  version: "0.1.0"\n  id: a\n'),
+        ("x-skillwire:\n  version: # later\n", 'x-skillwire:\n  version: "0.1.0" # later\n'),
+        ("x-skillwire: {version: 3}\n", "x-skillwire: {version: 3}\n"),
+    ):
+        fixed = apply_fixes(f"---\n{before}---\n".encode(), ADOPTION_RULES, BLOCK_KEY, "a")
+        assert fixed.decode() == f"---\n{after}---\n"
 
 
 def test_only_faults_of_the_given_rules_are_fixed() -> None:
