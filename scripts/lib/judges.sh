@@ -19,6 +19,7 @@ MCPB=$JUDGES/mcpb-$MCPB_VERSION/node_modules/@anthropic-ai/mcpb/dist/cli/cli.js
 INSPECTOR=$JUDGES/inspector-$INSPECTOR_VERSION/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js
 
 # The conformance tools are npm packages.
+want_npm() { want npm nodejs npm; }
 need_npm() { need npm nodejs npm; }
 
 # npm_install PACKAGE VERSION : install into the current folder. No lock file, because it would contain a registry.
