@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
 from skillwire.config.file import read_overrides
-from skillwire.config.library import load_library
+from skillwire.config.library import check_command, load_library
 from skillwire.config.source_kinds import is_folder
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.problem import Problem, Rule, Severity
@@ -125,6 +125,18 @@ class _Packing:
     problems: Sequence[Problem]
     """Problems because of which the result is incomplete."""
 
+    @property
+    def notice(self) -> str:
+        """How many warnings there are, for example about files that are left out; empty if there are none."""
+        catalog = self.library.catalog
+        own = sum(len(entry.problems) for entry in catalog.entries.values())
+        others = sum(problem.severity is Severity.WARNING for problem in catalog.problems)
+        return (
+            f"{pluralize(own + others, 'warning')}; {check_command(self.library)} details"
+            if own + others
+            else ""
+        )
+
     @classmethod
     def of(cls, sources: Sequence[str], options: Options, config: ConfigChoice) -> Self:
         """Load the sources. Raises `UsageError`, and `SourceError` if a source cannot be read."""
@@ -162,6 +174,7 @@ class _Result:
     removed: Sequence[str]
     left_out: Sequence[LeftOutSkill]
     problems: Sequence[Problem]
+    notice: str
     next_step: str
     """What to do with the result."""
 
@@ -188,7 +201,16 @@ def _pack_bundle(packing: _Packing, out: Path) -> _Result:
     bundle = anyio.run(write_bundle, out, skills, packing.naming, runtime)
     step = "open it to install it in Claude Desktop"
     return _Result(
-        "mcpb", out, bundle.identity, bundle.records, [out.name], [], left_out, packing.problems, step
+        "mcpb",
+        out,
+        bundle.identity,
+        bundle.records,
+        [out.name],
+        [],
+        left_out,
+        packing.problems,
+        packing.notice,
+        step,
     )
 
 
@@ -226,6 +248,7 @@ def _pack_plugin(packing: _Packing, kind: PluginKind, out: Path) -> _Result:
         site.removed,
         left_out,
         packing.problems,
+        packing.notice,
         escape_invisible(step),
     )
 
@@ -236,6 +259,8 @@ def _report(result: _Result, *, as_json: bool) -> int:
         print_json(_to_json(result))
     print_problems(stderr_console(), result.problems)
     _print_left_out(result.left_out)
+    if result.notice:
+        stderr_console().print(result.notice)
     removed = f", {pluralize(len(result.removed), 'old file')} removed" if result.removed else ""
     skills = pluralize(len(result.records), "skill")
     stderr_console().print(f"{skills} packed into {quoted(str(result.path))}{removed}; {result.next_step}")

@@ -140,16 +140,6 @@ def _why_not_in_bundle(entry: SkillRecord) -> tuple[str, str] | None:
         return f"it has {len(entry.files):,} files; the limit is {limits.files:,}", "remove some"
     if size > limits.bytes:
         return f"it has {size:,} bytes; the limit is {limits.bytes:,}", "remove large files"
-    return _case_conflict(entry)
-
-
-def _case_conflict(entry: SkillRecord) -> tuple[str, str] | None:
-    """Return why the files of a skill cannot be in one folder on macOS, with a hint, or None."""
-    seen: dict[str, str] = {}
-    for file in entry.files:
-        if (other := seen.setdefault(_fold_case(file.path), file.path)) != file.path:
-            files = f"{quoted(other)} and {quoted(file.path)}"
-            return f"{files} differ only in case, and macOS cannot have both", "rename one of them"
     return None
 
 
@@ -158,7 +148,7 @@ def _why_not_in_plugin(entry: SkillRecord) -> tuple[str, str] | None:
     if not entry.listed or not entry.description.strip():
         message = "it has no name or no description, which clients require"
         return message, "write a `name` and a `description`"
-    return _GENERATED if entry.dynamic else _case_conflict(entry)
+    return _GENERATED if entry.dynamic else None
 
 
 def _require_unique_names(by_name: Mapping[str, Collection[SkillRecord]]) -> None:
