@@ -13,8 +13,11 @@ from skillwire.config.source_kinds import (
     SCHEME,
     Address,
     SourceOptions,
+    address_error,
     canonical_place,
+    explicit_server,
     is_local,
+    is_server_url,
     kind_of,
     local_path,
     open_source,
@@ -168,7 +171,7 @@ def _label(wanted: SourceSpec) -> str:
     try:
         return kind.label(wanted.argument)
     except InvalidValueError as error:
-        raise UsageError(str(error), hint=f"for example `{kind.example}`") from error
+        raise address_error(wanted.argument, error) from error
 
 
 def _label_fault(label: str | None) -> str | None:
@@ -277,13 +280,17 @@ def spelled(argument: str) -> str:
     if kind_of(argument).name == "repository":
         from skillwire.sources.git.address import Repository  # noqa: PLC0415 - needed only for a repository
 
-        repository = Repository.parse(argument)
+        try:
+            repository = Repository.parse(argument)
+        except InvalidValueError as error:
+            raise address_error(argument, error) from error
         if repository.token or repository.user:  # the user name of a URL may be a token
             raise UsageError(
                 "the address contains a token, which must not be stored in the configuration file",
                 hint="remove it, put it into an environment variable, and name that with `--token-env`",
             )
-    return argument
+        return repository.place
+    return explicit_server(argument) if is_server_url(argument) else argument
 
 
 def check_source_opens(source: ConfiguredSource) -> None:
