@@ -31,7 +31,9 @@ from skillwire.sources.placeholder import UnavailableSource
 from skillwire.sources.prefix import PrefixedSource
 
 # A comma that separates two sources. An address may contain commas itself.
-_NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern}|(?:www\.)?github\.com/)")
+_NEXT_SOURCE = re.compile(
+    rf",\s*(?=[./~]|{SCHEME.pattern}|(?:www\.)?(?:github\.com|gitlab\.com|bitbucket\.org)/)"
+)
 
 
 class SpecOrigin(StrEnum):
@@ -76,7 +78,7 @@ def source_specs(
     """
     given_by = SpecOrigin.COMMAND_LINE if arguments else SpecOrigin.ENVIRONMENT
     named = list(arguments) or [environment.get(SKILLS_DIR, "")]
-    parts = (part for each in named for part in _parts(each))
+    parts = (part for each in named for part in source_parts(each))
     specs = [SourceSpec(part, given_by, prefix=prefix) for part in parts]
     configured = configured or SourceSettings()
     specs.extend(
@@ -196,7 +198,7 @@ def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
             yield each
 
 
-def _parts(argument: str) -> list[str]:
+def source_parts(argument: str) -> list[str]:
     """Split an argument into sources at commas.
 
     An existing path is not split. An address is split only where another source follows the comma.
@@ -290,7 +292,10 @@ def spelled(argument: str) -> str:
                 hint="remove it, put it into an environment variable, and name that with `--token-env`",
             )
         return repository.place
-    return explicit_server(argument) if is_server_url(argument) else argument
+    if is_server_url(argument):
+        return explicit_server(argument)
+    plain = canonical_place(argument)  # in the file, the URL of a website needs no prefix
+    return argument if is_server_url(plain) else plain
 
 
 def check_source_opens(source: ConfiguredSource) -> None:
