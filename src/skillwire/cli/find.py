@@ -207,12 +207,19 @@ class Places:
     servers: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, arguments: Sequence[str] | None) -> "Places":
-        """Divide the arguments. Raises `UsageError` for an argument that could be both, or is neither."""
+    def of(cls, arguments: Sequence[str] | None, *, with_token: bool = False) -> "Places":
+        """Divide the arguments. `with_token` tells whether servers get a token.
+
+        Raises `UsageError` for an argument that could be both, or is neither.
+        """
         typed = [
             part
             for argument in arguments or ()
-            for part in ([argument] if argument.startswith(COMMAND) else typed_sources([argument]))
+            for part in (
+                [argument]
+                if argument.startswith(COMMAND)
+                else typed_sources([argument], with_token=with_token)
+            )
         ]
         known = cache(
             lambda: known_servers(os.environ)
@@ -258,6 +265,7 @@ def find_local_or_servers(
     *,
     follow_links: bool = False,
     config: ConfigFlags | None = None,
+    with_token: bool = False,
 ) -> FoundSkill | tuple[str, ...]:
     """Return the skill found in the sources among `arguments`, or the servers to search for it.
 
@@ -265,7 +273,7 @@ def find_local_or_servers(
     is searched only on servers, unless `arguments` names only sources. Raises `UsageError` or
     `NoSuchSkillError`.
     """
-    places = Places.of(arguments)
+    places = Places.of(arguments, with_token=with_token)
     chosen = choose_config(config, named=bool(arguments))
     if (label := label_of(skill)) is not None:
         if places.sources and not places.servers:

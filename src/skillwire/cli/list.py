@@ -29,7 +29,7 @@ def list_skills(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="A source, or a server given as label, `mcp+URL` or `--` and its command. "
+            help="A source, or a server given as label, URL or `--` and its command. "
             "Default: `SKILLS_DIR` and the configuration file.",
         ),
     ] = None,
@@ -54,11 +54,11 @@ def list_skills(
     ```
     skillwire list ./skills
     skillwire list ./skills --json | jq -r '.[].uri'
-    skillwire list github mcp+https://example.com/mcp
+    skillwire list github https://example.com/mcp
     skillwire list -- python server.py
     ```
     """
-    places = Places.of(sources)
+    places = Places.of(sources, with_token=token_env is not None)
     chosen = choose_config(config, named=bool(places.sources or places.servers))
     if not places.servers:
         return _list_sources(places.sources, chosen, follow_links=follow_links, as_json=json)

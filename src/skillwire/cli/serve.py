@@ -44,7 +44,8 @@ def serve(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="Folder, archive, repository, website or server with skills. Default: `SKILLS_DIR`.",
+            help="Folder, archive, repository, website or server with skills. Default: `SKILLS_DIR` and the "
+            "configuration file.",
         ),
     ] = None,
     /,

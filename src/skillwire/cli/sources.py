@@ -164,7 +164,7 @@ def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> i
         raise UsageError(
             "`sources add` requires exactly one source", hint="for example `skillwire sources add ./skills`"
         )
-    source = typed_source(names[0])
+    source = typed_source(names[0], with_token=options.token_env is not None)
     check_source_opens(replace(options, source=source))
     added = replace(options, source=spelled(source))
     add_source(file, added)

@@ -19,16 +19,21 @@ _OWNER_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*
 _HOST_ONLY = re.compile(r"https?://[^/?#@\\\s]+/?", re.IGNORECASE)
 
 
-def typed_sources(arguments: Sequence[str]) -> list[str]:
+def typed_sources(arguments: Sequence[str], *, with_token: bool = False) -> list[str]:
     """Return the sources in the arguments of a command, each in a form with one meaning.
 
     Reports on stderr what an argument means if it could mean something else. A host without a path is asked
-    whether it is an MCP server; it gets no token. Raises `UsageError` for an argument with two meanings.
+    whether it is an MCP server; it gets no token. `with_token` tells whether a token will be sent to the
+    source, which must then be written in full. Raises `UsageError` for an argument with two meanings.
     """
-    return [typed_source(part) for argument in arguments for part in source_parts(argument) or [argument]]
+    return [
+        typed_source(part, with_token=with_token)
+        for argument in arguments
+        for part in source_parts(argument) or [argument]
+    ]
 
 
-def typed_source(argument: str) -> str:
+def typed_source(argument: str, *, with_token: bool = False) -> str:
     """Return one source in a form with one meaning, as `typed_sources` does. Raises `UsageError`."""
     if os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
         if names_repository(argument):
@@ -39,7 +44,18 @@ def typed_source(argument: str) -> str:
         return argument
     if _OWNER_REPO.fullmatch(argument) and detect_archive_format(argument) is None:
         return _owner_repo(argument)
-    return _host(argument) if _HOST_ONLY.fullmatch(argument) else argument
+    return _host(argument, with_token=with_token) if _HOST_ONLY.fullmatch(argument) else argument
+
+
+def typed_server(argument: str, *, with_token: bool = False) -> str:
+    """Return the server that an argument names, as `typed_source` does for a host without a path.
+
+    If there is no server at `/mcp`, the argument stays unchanged. Raises `UsageError`.
+    """
+    if not _HOST_ONLY.fullmatch(argument):
+        return argument
+    found = _host(argument, with_token=with_token)
+    return argument if found.startswith("web+") else found
 
 
 def _owner_repo(argument: str) -> str:
@@ -55,13 +71,21 @@ def _owner_repo(argument: str) -> str:
     return repository
 
 
-def _host(argument: str) -> str:
-    """Return the MCP server at a host if there is one at `/mcp`, else its website."""
+def _host(argument: str, *, with_token: bool) -> str:
+    """Return the MCP server at a host if there is one at `/mcp`, else its website.
+
+    Raises `UsageError` if a token would be sent to the server, because its address is only a guess.
+    """
     from skillwire.config.server_probe import is_mcp_server  # noqa: PLC0415 - loads an HTTP client
 
     address = argument.rstrip("/")
     if not is_mcp_server(f"{address}/mcp"):
         return f"web+{address}"
     server = f"mcp+{address}/mcp"
+    if with_token:
+        raise UsageError(
+            f"{quoted(argument)} has an MCP server at `/mcp`, and a token needs an address written in full",
+            hint=f"write {quoted(server)} for the server, or `web+{address}` for the website",
+        )
     print_notice(f"{quoted(argument)} means the server {quoted(server)}; its website is `web+{address}`")
     return server

@@ -175,6 +175,11 @@ def test_a_host_without_a_path_is_asked_for_a_server(good: Path, cli: Cli) -> No
         assert names(cli, f"web+{host}") == ["refunds", "returns"]
         assert cli("check", server.url).code == 0
         assert cli("show", "refunds", "--from", server.url).code == 0
+        for command in (("list", host), ("show", "refunds", "--from", host), ("sources", "add", host)):
+            refused = cli(*command, "--token-env", "PATH")
+            assert refused.code == 2
+            assert f"write `mcp+{host}/mcp` for the server, or `web+{host}` for the website" in refused.err
+        assert cli("verify", host).code == 0
         assert cli("sources", "add", f"{host}/").code == 0
         assert cli("sources", "add", f"web+{host}", "--label", "site").code == 0
         rows = {row["label"]: (row["kind"], row["source"]) for row in cli("sources", "--json").json}
