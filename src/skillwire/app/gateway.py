@@ -6,6 +6,7 @@ from itertools import chain, count
 
 from skillwire.app.admin import AdminService
 from skillwire.area import AddedSource, ServePart, ServerContext
+from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.file import ConfigFile, SourceSettings, read_overrides
 from skillwire.config.library import check_command, load
 from skillwire.config.source_config import LibraryOptions, open_sources
@@ -22,6 +23,8 @@ from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
 """Rules about a whole source. At startup, the message of each such problem is printed."""
+
+_REPORTED = {*_OF_A_SOURCE, Rule.SOURCE_WAITING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,9 @@ async def start(gateway: ServedLibrary) -> None:
     if by_flag and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
         hint = "with `--static` it would never be tried again; fix the source, or omit `--static`"
         raise UsageError("a source cannot be read, so its skills cannot be frozen", hint=hint)
+    for problem in faults_of_empty_sources(library):
+        if problem.rule not in _REPORTED:
+            print_notice(f"{problem.severity}: {problem}")
     problems = [problem for problem in catalog.problems if problem.rule is not Rule.SOURCE_WAITING]
     errors = sum(problem.severity is Severity.ERROR for problem in problems)
     warnings = len(problems) - errors

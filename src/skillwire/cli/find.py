@@ -9,10 +9,12 @@ from pathlib import Path, PurePosixPath
 
 from skillwire.config.choice import ConfigChoice, ConfigFlags, choose_config
 from skillwire.config.clients.known import KnownServers, known_servers, parse_label
+from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.file import SourceSettings
 from skillwire.config.library import load_library
 from skillwire.config.settings import SKILLS_DIR
-from skillwire.config.source_kinds import SCHEME, local_path
+from skillwire.config.source_kinds import SCHEME, is_server_url, local_path
+from skillwire.config.typed_sources import typed_sources
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
@@ -33,7 +35,6 @@ from skillwire.terminal.messages import NoSuchSkillError
 
 _PATHS = (".", "/", "~")
 """The characters with which a path may begin."""
-_SERVERS = (COMMAND, "mcp+http://", "mcp+https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,9 @@ def _not_found_error(library: Library, skill: str) -> NoSuchSkillError:
     if broken:
         return NoSuchSkillError(f"the skill {quoted(skill)} exists, but cannot be served", problems=broken)
     where = f"`skillwire list` lists the skills; choose where to look with `--from SOURCE` or `{SKILLS_DIR}`"
+    failed = faults_of_empty_sources(library)
+    if failed and not catalog.entries:
+        return NoSuchSkillError(f"there is no skill {quoted(skill)}", problems=failed)
     names = Names(catalog)
     hint = names.explain(skill) or did_you_mean(skill, names.handles()) or where
     return NoSuchSkillError(f"there is no skill {quoted(skill)}", hint=hint)
@@ -203,23 +207,36 @@ class Places:
     servers: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, arguments: Sequence[str] | None) -> "Places":
-        """Divide the arguments. Raises `UsageError` for an argument that could be both, or is neither."""
+    def of(cls, arguments: Sequence[str] | None, *, with_token: bool = False) -> "Places":
+        """Divide the arguments. `with_token` tells whether servers get a token.
+
+        Raises `UsageError` for an argument that could be both, or is neither.
+        """
+        typed = [
+            part
+            for argument in arguments or ()
+            for part in (
+                [argument]
+                if argument.startswith(COMMAND)
+                else typed_sources([argument], with_token=with_token)
+            )
+        ]
         known = cache(
             lambda: known_servers(os.environ)
         )  # read the clients' files only if a label is possible
-        servers = [argument for argument in arguments or () if _is_server(argument, known)]
-        return cls(tuple(each for each in arguments or () if each not in servers), tuple(servers))
+        servers = [argument for argument in typed if _is_server(argument, known)]
+        return cls(tuple(each for each in typed if each not in servers), tuple(servers))
 
 
 def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
     """Return whether an argument names a server.
 
-    A command, a URL with the prefix `mcp+` and a label with a colon (`github:`) name a server. A path, the
-    name of an archive and any other URL name a source. A word without a colon names a source if it exists as
-    a path, else the server with this label. Raises `UsageError` for such a word if it is both, or neither.
+    A command, a URL that ends in `/mcp` or has the prefix `mcp+`, and a label with a colon (`github:`) name a
+    server. A path, the name of an archive and any other URL name a source. A word without a colon names a
+    source if it exists as a path, else the server with this label. Raises `UsageError` for such a word if it
+    is both, or neither.
     """
-    if argument.startswith(_SERVERS):
+    if argument.startswith(COMMAND) or is_server_url(argument):
         return True
     label, explicit = parse_label(argument), argument.endswith(":")
     if label is None or argument.startswith(_PATHS):
@@ -248,6 +265,7 @@ def find_local_or_servers(
     *,
     follow_links: bool = False,
     config: ConfigFlags | None = None,
+    with_token: bool = False,
 ) -> FoundSkill | tuple[str, ...]:
     """Return the skill found in the sources among `arguments`, or the servers to search for it.
 
@@ -255,7 +273,7 @@ def find_local_or_servers(
     is searched only on servers, unless `arguments` names only sources. Raises `UsageError` or
     `NoSuchSkillError`.
     """
-    places = Places.of(arguments)
+    places = Places.of(arguments, with_token=with_token)
     chosen = choose_config(config, named=bool(arguments))
     if (label := label_of(skill)) is not None:
         if places.sources and not places.servers:

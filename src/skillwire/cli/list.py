@@ -10,6 +10,7 @@ from rich.text import Text
 from skillwire.cli.find import Places
 from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
+from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.library import check_command, load_library
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
@@ -20,7 +21,7 @@ from skillwire.library.names import Names, template_names
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import NO_SKILLS, pluralize
 from skillwire.terminal.options import FollowLinks, json_of
-from skillwire.terminal.output import print_json, print_line, stderr_console, stdout_console
+from skillwire.terminal.output import print_json, print_line, print_problems, stderr_console, stdout_console
 
 
 def list_skills(
@@ -28,7 +29,7 @@ def list_skills(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="A source, or a server given as label, `mcp+URL` or `--` and its command. "
+            help="A source, or a server given as label, URL or `--` and its command. "
             "Default: `SKILLS_DIR` and the configuration file.",
         ),
     ] = None,
@@ -46,18 +47,18 @@ def list_skills(
 
     Leaves out skills that cannot be served. Problems with servers are printed to stderr.
 
-    Exit code 1: a server does not answer, or its list has errors.
+    Exit code 1: a server does not answer, its list has errors, or no skill can be served because of errors.
 
     For example:
 
     ```
     skillwire list ./skills
     skillwire list ./skills --json | jq -r '.[].uri'
-    skillwire list github mcp+https://example.com/mcp
+    skillwire list github https://example.com/mcp
     skillwire list -- python server.py
     ```
     """
-    places = Places.of(sources)
+    places = Places.of(sources, with_token=token_env is not None)
     chosen = choose_config(config, named=bool(places.sources or places.servers))
     if not places.servers:
         return _list_sources(places.sources, chosen, follow_links=follow_links, as_json=json)
@@ -85,6 +86,12 @@ def _list_sources(sources: Sequence[str], config: ConfigChoice, *, follow_links:
     elif has_skills:
         print_catalog(catalog)
     errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
+    if faults := faults_of_empty_sources(library):
+        print_problems(stderr_console(), faults)
+        if errors > len(faults):
+            more = pluralize(errors - len(faults), "more problem")
+            stderr_console().print(f"{more}; {check_command(library)} all of them")
+        return 0 if has_skills else 1
     if errors:
         keep = "keeps" if errors == 1 else "keep"
         message = f"{pluralize(errors, 'problem')} {keep} skills from being served"

@@ -47,7 +47,9 @@ def read(
     skillwire read github:review
     ```
     """
-    found = find_local_or_servers(skill, sources, follow_links=follow_links, config=config)
+    found = find_local_or_servers(
+        skill, sources, follow_links=follow_links, config=config, with_token=token_env is not None
+    )
     if not isinstance(found, FoundSkill):
         from skillwire.cli.remote import read_remote  # noqa: PLC0415 - it loads the SDK
 

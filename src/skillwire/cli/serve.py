@@ -17,6 +17,7 @@ from skillwire.config.choice import ConfigChoice, ConfigFlags, ConfigOptions
 from skillwire.config.file import SourceSettings
 from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
 from skillwire.config.source_config import LibraryOptions
+from skillwire.config.typed_sources import typed_sources
 from skillwire.errors import UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.prompt_messages import PromptContent, PromptScope
@@ -43,7 +44,8 @@ def serve(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="Folder, archive, repository, website or server with skills. Default: `SKILLS_DIR`.",
+            help="Folder, archive, repository, website or server with skills. Default: `SKILLS_DIR` and the "
+            "configuration file.",
         ),
     ] = None,
     /,
@@ -154,7 +156,9 @@ def serve(
         configured_sources=chosen.sources,
         allow_empty=allow_config,
     )
-    gateway = open_served_library(sources or [], options, chosen.file, parts=parts, editable=allow_config)
+    gateway = open_served_library(
+        typed_sources(sources or []), options, chosen.file, parts=parts, editable=allow_config
+    )
     serve_options = ServeOptions(
         Channel(choices.catalog),
         validate_budget(catalog_tokens),

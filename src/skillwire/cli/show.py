@@ -53,7 +53,9 @@ def show(
     ```
     """
     try:
-        found = find_local_or_servers(skill, sources, follow_links=follow_links, config=config)
+        found = find_local_or_servers(
+            skill, sources, follow_links=follow_links, config=config, with_token=token_env is not None
+        )
     except TemplateFoundError as error:
         print_template(error.template, as_json=json)
         return 0

@@ -10,6 +10,7 @@ import anyio
 from skillwire.config.choice import ConfigChoice, choose_config
 from skillwire.config.file import read_overrides
 from skillwire.config.source_config import LibraryOptions, open_sources
+from skillwire.config.typed_sources import typed_sources
 from skillwire.core.process import gc_paused
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
@@ -44,7 +45,7 @@ def load_library(
     """
     config = config or choose_config(None, named=bool(arguments))
     options = LibraryOptions(follow_links=follow_links, configured_sources=config.sources)
-    opened = open_sources(arguments, options, config.file)
+    opened = open_sources(typed_sources(arguments), options, config.file)
     visibility = None if config.file is None else VisibilityPolicy(read_overrides(config.file))
     library = Library([each.source for each in opened], visibility=visibility)
     anyio.run(load, library)

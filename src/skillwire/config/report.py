@@ -181,7 +181,7 @@ def located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
     known = places(library)
     for problem in problems:
         prefix = next((each for each in known if problem.path.startswith(each)), "")
-        yield replace(problem, path=_joined(known.get(prefix, ""), problem.path.removeprefix(prefix)))
+        yield replace(problem, path=join_place(known.get(prefix, ""), problem.path.removeprefix(prefix)))
 
 
 def _relative_to_cwd(problems: Iterable[Problem]) -> Iterator[Problem]:
@@ -191,7 +191,8 @@ def _relative_to_cwd(problems: Iterable[Problem]) -> Iterator[Problem]:
         yield problem if here.startswith("..") else replace(problem, path=here)
 
 
-def _joined(place: str, path: str) -> str:
+def join_place(place: str, path: str) -> str:
+    """Return a path in a source, beginning with the place of the source."""
     if path == ".":
         return place
     if not is_local(place):
