@@ -14,7 +14,7 @@ from tests.support.skills import write_skill
 Tree = Mapping[str, Mapping[str, tuple[bytes, bool]]]
 """The files of each skill beside its `SKILL.md`, with bytes and executable bit, by the path of the skill."""
 
-_SEGMENTS = st.sampled_from(["acme", "Billing", "team x", "größe", "v1.0"])
+_SEGMENTS = st.sampled_from(["acme", "Billing", "team x", "größe", "v1.0", "skills"])
 _FILES = st.sampled_from(
     ["a.md", "scripts/run.sh", "scripts/with space.py", "data/ünïcode.bin", "x/y/z", "100%.txt", "LICENSE"]
 )

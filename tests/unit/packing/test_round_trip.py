@@ -16,7 +16,10 @@ from skillwire.packing.runtime import Runtime
 from skillwire.packing.selection import LeftOutSkill, read_skills, select_for_bundle, select_for_plugin
 from tests.support.packed import Tree, contents, trees, unzip, write_tree
 from tests.support.scans import catalog
+from tests.support.skills import write_skill
 
+MANY = 230
+"""Fewer skills than `served_tree` has."""
 NO_RUNTIME = Runtime("1", ">=3.11", (), {})
 
 
@@ -55,6 +58,22 @@ def test_a_bundle_serves_the_same_files_and_digests(tree: Tree) -> None:
         assert contents(catalog(unpacked / "skills")) == contents(catalog(root))
         again = anyio.run(bundle_of, root, Path(folder) / "b.mcpb")
         assert again.read_bytes() == bundle.read_bytes()
+
+
+def test_a_bundle_serves_every_kind_of_skill_unchanged(served_tree: Path, tmp_path: Path) -> None:
+    served = contents(catalog(served_tree))
+    bundle = anyio.run(bundle_of, served_tree, tmp_path / "a.mcpb")
+    assert len(served) > MANY
+    assert contents(catalog(unzip(bundle, tmp_path / "unpacked") / "skills")) == served
+
+
+def test_skills_keep_their_uris_where_paths_conflict(tmp_path: Path) -> None:
+    for path in ("refunds", "skills/refunds", "skills/skills/refunds"):
+        write_skill(tmp_path / "source", path)
+    served = contents(catalog(tmp_path / "source"))
+    bundle = anyio.run(bundle_of, tmp_path / "source", tmp_path / "a.mcpb")
+    assert len(served) == 3
+    assert contents(catalog(unzip(bundle, tmp_path / "unpacked") / "skills")) == served
 
 
 @given(trees(), trees())
