@@ -94,7 +94,6 @@ def install(
     clients = chosen_clients(client, changes.client_env) if client or not print_entry else []
     program = Program.current(os.environ)
     words = (*program.words, "serve", *_arguments(sources or [], config, no_config=no_config))
-    program.check()
     if program.warning:
         print_notice(f"warning: {program.warning}")
     if print_entry:
@@ -114,6 +113,8 @@ def install(
         if plan.changes and (first := client_writer(plan.client).first):
             changes.say(plan.client, first)
     if not dry_run and changes.may_write(yes=yes):
+        if any(plan.changes for plan in changes.plans):
+            program.check()
         _write(changes, records)
     elif dry_run:
         print_notice("nothing was changed, because of `--dry-run`")
