@@ -115,6 +115,7 @@ def install(
     if not dry_run and changes.may_write(yes=yes):
         if any(plan.changes for plan in changes.plans):
             program.check()
+            changes.records.prepare()
         _write(changes, records)
     elif dry_run:
         print_notice("nothing was changed, because of `--dry-run`")

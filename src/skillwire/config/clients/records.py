@@ -10,6 +10,8 @@ from typing import Any, cast
 
 from skillwire.core.atomic_write import lock_folder, replace_file
 from skillwire.errors import StateError
+from skillwire.host.store.folder import make_private
+from skillwire.host.store.state import DATABASE
 
 _FILE = "installed.json"
 _MAX_BYTES = 1024 * 1024
@@ -65,6 +67,11 @@ class InstalledEntries:
             raise self._damaged("its content is invalid")
         return records
 
+    def prepare(self) -> None:
+        """Create the state folder, so that records can be written. Raises `StateError`."""
+        known_by = DATABASE if (self.folder / DATABASE).exists() else _FILE
+        make_private(self.folder, known_by)
+
     def add(self, record: InstalledEntry) -> None:
         """Add a record, or replace the record of the same entry. Raises `StateError`."""
 
@@ -90,7 +97,7 @@ class InstalledEntries:
     @contextmanager
     def _writing(self) -> Generator[None]:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.prepare()
             with lock_folder(self.folder):
                 yield
         except OSError as error:

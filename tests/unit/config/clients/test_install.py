@@ -138,7 +138,7 @@ def test_any_path_is_read_back_by_the_client(
     assert path.exists()
 
 
-def test_other_text_and_the_mode_stay_and_a_backup_is_made(tmp_path: Path) -> None:
+def test_other_text_and_the_mode_stay_beside_a_backup(tmp_path: Path) -> None:
     env = around(tmp_path)
     text = '{\r\n\t// my servers\r\n\t"mcpServers": {\r\n\t\t"a": {"command": "x"}, // first\r\n\t},\r\n}\r\n'
     path = own("cursor", env, "")
@@ -459,6 +459,7 @@ def test_records_are_kept_and_damage_is_reported(tmp_path: Path) -> None:
     records.add(one)
     assert [each.name for each in records.read()] == ["b", "a"]
     assert digest_of({"y": [2], "x": 1}) == one.digest
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
     records.remove([one.place])
     assert [each.name for each in records.read()] == ["b"]
     for damaged in (b"{", b"[]", b'{"entries": [{"client": 1}]}', b'{"entries": [1]}'):
