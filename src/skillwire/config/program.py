@@ -133,9 +133,11 @@ def _downloading(environment: Mapping[str, str]) -> tuple[str, ...]:
             f"the program is in a temporary environment, {quoted(sys.prefix)}, which may be removed",
             hint=_INSTALL,
         )
-    if (uvx := shutil.which("uvx", path=environment.get("PATH"))) is not None:
+    beside_uv = os.path.dirname(environment.get("UV", ""))  # noqa: PTH120 - uv names itself there
+    path = os.pathsep.join(filter(None, [environment.get("PATH"), beside_uv]))
+    if (uvx := shutil.which("uvx", path=path)) is not None:
         return (str(Path(uvx).absolute()), "--from", wanted, _NAME)
-    if (pipx := shutil.which("pipx", path=environment.get("PATH"))) is not None:
+    if (pipx := shutil.which("pipx", path=path)) is not None:
         return (str(Path(pipx).absolute()), "run", "--spec", wanted, _NAME)
     raise UsageError(
         "the program is in a temporary environment, and neither `uvx` nor `pipx` is on the `PATH`",
