@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -20,16 +19,19 @@ from skillwire.cli.client_changes import (
     is_all,
     supports_project,
 )
+from skillwire.config.choice import ConfigFlags, ConfigOptions
 from skillwire.config.clients.base import Client
 from skillwire.config.clients.connect import DEFAULT_NAME, connect_choices, generic_entry
 from skillwire.config.clients.install import Outcome, client_files, client_writer, plan_install
 from skillwire.config.clients.records import InstalledEntry
 from skillwire.config.clients.render import json_value, render
 from skillwire.config.clients.writer import Connection
-from skillwire.config.file import ConfigFile, SourceSettings, default_config
+from skillwire.config.file import SourceSettings
 from skillwire.config.library import load
 from skillwire.config.program import Program, wsl_command
 from skillwire.config.source_config import LibraryOptions, open_sources, source_specs, spelled
+from skillwire.config.source_kinds import kind_of
+from skillwire.config.typed_sources import typed_sources
 from skillwire.core.problem import Severity
 from skillwire.errors import SourceError, UsageError
 from skillwire.library.library import Library
@@ -39,6 +41,7 @@ from skillwire.terminal.options import Yes
 from skillwire.terminal.output import print_line, print_problems, stderr_console
 
 _SHOWN_PROBLEMS = 5
+_WEB = "web+"
 _PREFIX = re.compile(r"\A[a-z]+\+(?=https?:)")
 _SECRET = re.compile(r"(?:token|key|secret|password|auth|sig)[a-z_-]*=", re.IGNORECASE)
 
@@ -68,10 +71,7 @@ def install(
     replace: Annotated[
         bool, Parameter(name="--replace", help="Replace an entry with the same name and other sources.")
     ] = False,
-    config: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Let the server use this configuration file.")
-    ] = None,
-    no_config: Annotated[bool, Parameter(help="Let the server use no configuration file.")] = False,
+    config: ConfigOptions = None,
 ) -> int:
     """Write this server into the configuration files of your MCP clients, so that they start it.
 
@@ -93,7 +93,7 @@ def install(
     check_name(name)
     clients = chosen_clients(client, changes.client_env) if client or not print_entry else []
     program = Program.current(os.environ)
-    words = (*program.words, "serve", *_arguments(sources or [], config, no_config=no_config))
+    words = (*program.words, "serve", *_arguments(sources or [], config or ConfigFlags()))
     if program.warning:
         print_notice(f"warning: {program.warning}")
     if print_entry:
@@ -168,32 +168,36 @@ def _write(changes: ClientChanges, records: Sequence[InstalledEntry]) -> None:
                 print_notice("  the entry contains paths of this machine; others need the same paths")
 
 
-def _arguments(sources: Sequence[str], config: Path | None, *, no_config: bool) -> list[str]:
+def _arguments(sources: Sequence[str], flags: ConfigFlags) -> list[str]:
     """Return the arguments of `serve`. Raises `UsageError`, or `SourceError` if a source has no skills."""
-    if config is not None and no_config:
-        raise UsageError("`--config` and `--no-config` contradict each other", hint="remove one of them")
-    options = ["--no-config"] if no_config else []
-    if config is not None:
-        if not config.is_file():
-            raise UsageError(
-                f"the configuration file {quoted(str(config))} does not exist", hint="correct its name"
-            )
-        options = ["--config", str(config.absolute())]
-    file = ConfigFile(config or default_config())
-    named = source_specs(sources, os.environ, allow_empty=True)
+    if flags.config is not None and not flags.config.is_file():
+        raise UsageError(
+            f"the configuration file {quoted(str(flags.config))} does not exist", hint="correct its name"
+        )
+    named = source_specs(typed_sources(sources), os.environ, allow_empty=True)
     places = [_written(each.argument) for each in named]
-    if not places and (no_config or not SourceSettings.read(file).sources):
+    chosen = flags.choose(named=bool(sources))
+    configured = SourceSettings() if chosen.file is None else SourceSettings.read(chosen.file)
+    with_config = chosen.sources and bool(configured.sources)
+    if not places and not with_config:
         raise UsageError(
             "no source of skills is named",
             hint="name a folder such as `./skills`, or add a source with `skillwire sources add`",
         )
-    _check_skills(places, file)
+    _check_skills(places, configured, with_config=with_config)
+    options = ["--no-config"] if flags.no_config else []
+    if flags.config is not None:
+        options += ["--config", str(flags.config.absolute())]
+    if places and with_config:
+        options.append("--with-config")
     return [*places, *options]
 
 
 def _written(argument: str) -> str:
     """Return a source as it is written into the entry. Raises `UsageError` if it contains a secret."""
     place = spelled(argument)
+    if kind_of(place).name == "web" and not place.startswith(_WEB):
+        place = f"{_WEB}{place}"  # so that `serve` does not ask whether it is a server
     if has_secret(place):
         raise UsageError(
             f"the address {quoted(redact_secrets(place))} contains a secret, which is not written",
@@ -208,10 +212,11 @@ def has_secret(place: str) -> bool:
     return parts.scheme in {"http", "https"} and ("@" in parts.netloc or bool(_SECRET.search(parts.query)))
 
 
-def _check_skills(places: Sequence[str], file: ConfigFile) -> None:
+def _check_skills(places: Sequence[str], configured: SourceSettings, *, with_config: bool) -> None:
     """Raise `SourceError` if a named source has no skills, or no configured source has any."""
-    options = LibraryOptions(configured_sources=not places)
-    library = Library([each.source for each in open_sources(places, options, file)])
+    options = LibraryOptions(configured_sources=with_config and not places)
+    opened = open_sources(places, options, configured)
+    library = Library([each.source for each in opened])
     anyio.run(load, library)
     for source in library.sources:
         scan = library.scans[source.label]

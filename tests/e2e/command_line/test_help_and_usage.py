@@ -118,6 +118,7 @@ OPTIONS = {
         "--print",
         "--replace",
         "--config",
+        "--with-config",
         "--no-config",
     ],
     "uninstall": ["--client", "--name", "--scope", "--yes", "--dry-run"],
