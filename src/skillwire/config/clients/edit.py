@@ -18,6 +18,7 @@ _EDITORS: Mapping[Format, ModuleType] = {
     Format.YAML: edit_yaml,
 }
 _BOM = b"\xef\xbb\xbf"
+_OTHER_PARTS = "it cannot be changed without changing other parts of it"
 _MAX_DEPTH = 100
 _MAX_VALUES = 2_000_000
 _MAX_SLOW_BYTES = 1024 * 1024
@@ -98,14 +99,14 @@ class ClientDocument:
         try:
             text = edit(self.text)
         except (yaml.YAMLError, ValueError, LookupError) as error:
-            raise ClientFileError(f"it cannot be changed: {error}") from error
+            raise ClientFileError(_OTHER_PARTS) from error
         after = ClientDocument(self.file, (_BOM if self.content.startswith(_BOM) else b"") + text.encode())
         try:
             if any(_same(after.values, each) for each in allowed):
                 return after
         except ClientFileError:
             pass
-        raise ClientFileError("it cannot be changed without changing other parts of it")
+        raise ClientFileError(_OTHER_PARTS)
 
 
 def _check_bounds(values: object) -> None:

@@ -15,7 +15,7 @@ from skillwire.config.clients.preview import preview
 from skillwire.config.clients.records import InstalledEntry, digest_of
 from skillwire.config.clients.writer import ClientWriter, Connection
 from skillwire.errors import UsageError
-from skillwire.safe_text import quoted
+from skillwire.safe_text import quoted, redact_secrets
 
 _SERVE = "serve"
 _PROGRAM = "skillwire"
@@ -156,8 +156,12 @@ def plan_install(
     plan = Plan(client, file, path, outcome, step, command=words, client_env=client_env)
     if not plan.changes:
         return replace(plan, is_disabled=not _is_enabled(client, document, path, client_env))
-    all_old = outcome is Outcome.UPDATED
-    return replace(plan, diff=tuple(preview(document, after, path, all_old=all_old)))
+    old_words = _argv(document.entry(path)) or ()
+    if outcome is Outcome.UPDATED:
+        diff = preview(document, after, path, old_words=old_words, new_words={*old_words, *words})
+    else:
+        diff = preview(document, after, path, old_words=())
+    return replace(plan, diff=tuple(diff))
 
 
 def plan_uninstall(
@@ -185,7 +189,14 @@ def plan_uninstall(
     plan = Plan(client, file, path, outcome, step)
     if not plan.changes:
         return plan
-    shown = preview(document, after or ClientDocument(file, b""), path, all_old=True)
+    old = document.entry(path)
+    is_known = known is not None and digest_of(old) == known.digest
+    shown = preview(
+        document,
+        after or ClientDocument(file, b""),
+        path,
+        old_words=None if is_known else _argv(old) or (),
+    )
     return replace(plan, diff=tuple(shown))
 
 
@@ -273,7 +284,7 @@ def _compare(entry: object, words: Sequence[str]) -> Outcome:
 
 def _taken(client: Client, file: ClientFile, key: str, entry: object) -> UsageError:
     argv = _argv(entry)
-    served = f": {quoted(shlex.join(argv))}" if argv and _starts_skillwire(entry) else ""
+    served = f": {quoted(redact_secrets(shlex.join(argv)))}" if argv and _starts_skillwire(entry) else ""
     return UsageError(
         f"{quoted(str(file.path), None)} already has another server {quoted(key)}{served}",
         hint=f"choose another name with `--name NAME`, or replace it in {client.title} with `--replace`",

@@ -1,77 +1,76 @@
 """Show how a client's file changes, without values that other servers may keep secret."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from difflib import unified_diff
 
 from skillwire.config.clients.edit import ClientDocument
+from skillwire.config.clients.render import flat_value
 
 _CONTEXT = 2
 _KEY = re.compile(r"""(?P<key>\s*(?:"(?:\\.|[^"\\])*"|[\w.-]+)\s*[:=]\s*)(?P<value>.*)""", re.DOTALL)
-_OPENING = frozenset({"", "{", "[", "{}", "[]", "|", ">"})
 _HEADER = re.compile(r"\s*\[+[\w.\"'-]+\]+\s*")
 _HIDDEN = "…"
-_Span = tuple[int, int] | None
 
 
 def preview(
-    before: ClientDocument, after: ClientDocument, path: Sequence[str], *, all_old: bool
+    before: ClientDocument,
+    after: ClientDocument,
+    path: Sequence[str],
+    *,
+    old_words: Collection[str] | None,
+    new_words: Collection[str] | None = None,
 ) -> list[str]:
     """Return a unified diff of two contents of a file.
 
-    The entry at `path` is shown. With `all_old`, this includes the entry before the change. Around it, only
-    keys are shown, because the values may be secret.
+    Values may be secret. Outside the entry at `path`, only keys are shown. Inside it, these words are shown,
+    or all values if they are None.
     """
-    old = _lines(before.text, before.span(path) if all_old else None)
-    new = _lines(after.text, after.span(path))
+    old = _lines(before, path, old_words)
+    new = _lines(after, path, new_words)
     first = _common(before.text, after.text)
     last = _common(before.text[first:][::-1], after.text[first:][::-1])
     start = before.text.count("\n", 0, first)
     old_end = len(old) - before.text.count("\n", len(before.text) - last)
     new_end = len(new) - after.text.count("\n", len(after.text) - last)
     start = max(0, start - _CONTEXT)
-    old_shown = list(_masked(old[start : old_end + _CONTEXT])) if before.content else []
-    new_shown = list(_masked(new[start : new_end + _CONTEXT])) if after.content else []
+    old_shown = old[start : old_end + _CONTEXT] if before.content else []
+    new_shown = new[start : new_end + _CONTEXT] if after.content else []
     name = str(before.file.path)
     changes = unified_diff(old_shown, new_shown, name, name, n=_CONTEXT, lineterm="")
     place = f"@@ line {start + 1} @@"
     return [place if each.startswith("@@") else each for each in changes]
 
 
-def _lines(text: str, span: _Span) -> list[tuple[str, str | None]]:
-    """Return each line, and what may be shown of it: the part in `span`, or None."""
-    lines: list[tuple[str, str | None]] = []
+def _lines(document: ClientDocument, path: Sequence[str], words: Collection[str] | None) -> list[str]:
+    """Return each line as it may be shown."""
+    span = document.span(path) or (0, 0)
+    shown: list[str] = []
     at = 0
-    for line in text.removesuffix("\n").split("\n"):
-        end = at + len(line)
-        shown = None
-        if span is not None and span[0] < end and at < span[1]:
-            first, last = max(span[0], at) - at, min(span[1], end) - at
-            cut = line[:first].strip(), line[last:].strip(" \t\r,")
-            shown = f"{_HIDDEN if cut[0] else line[:first]}{line[first:last]}{_HIDDEN if cut[1] else ''}"
-        lines.append((line.rstrip("\r"), shown))
-        at = end + 1
-    return lines
+    for line in document.text.removesuffix("\n").split("\n"):
+        first, last = max(span[0] - at, 0), min(span[1] - at, len(line))
+        at += len(line) + 1
+        if first >= last:
+            shown.append(_mask(line.rstrip("\r"), ()))
+            continue
+        inside = line[first:last].rstrip("\r")
+        before = _HIDDEN if line[:first].strip() else line[:first]
+        after = _HIDDEN if line[last:].strip(" \t\r,") else ""
+        shown.append(f"{before}{inside if words is None else _mask(inside, words)}{after}")
+    return shown
 
 
-def _masked(lines: Sequence[tuple[str, str | None]]) -> Iterator[str]:
-    for line, shown in lines:
-        if shown is not None:
-            yield shown.rstrip("\r")
-        else:
-            yield _mask(line)
-
-
-def _mask(line: str) -> str:
-    """Return a line without its value. Only its key and its punctuation stay."""
-    bare = line.strip().rstrip(",")
-    if not re.search(r"\w", bare) or _HEADER.fullmatch(line):
+def _mask(line: str, words: Collection[str]) -> str:
+    """Return a line without its value, unless the value consists of `words`. Its key stays."""
+    found = _KEY.match(line)
+    key, value = (found["key"], found["value"]) if found else ("", line)
+    rest = value
+    for word in sorted(words, key=len, reverse=True):
+        rest = rest.replace(flat_value(word), "").replace(word, "") if word else rest
+    if not re.search(r"\w", rest) or _HEADER.fullmatch(line):
         return line
-    if (found := _KEY.match(line)) is not None:
-        value = found["value"].rstrip().rstrip(",")
-        return line if value in _OPENING else f"{found['key']}{_HIDDEN}"
     indent = line[: len(line) - len(line.lstrip())]
-    return f"{indent}{_HIDDEN}"
+    return f"{key or indent}{_HIDDEN}"
 
 
 def _common(one: str, other: str) -> int:

@@ -227,7 +227,7 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("vscode", b"[]", "not contain an object"),
     ("codex", b"[mcp_servers\n", "not TOML"),
     ("goose", b"extensions: [a]\n", "`extensions` is not an object"),
-    ("goose", b"a: b: c\n", "not YAML"),
+    ("goose", b"a: b: s3cret\n", r"not YAML: [^\n:]*: line 1 column 5$"),
 ]
 
 
@@ -358,6 +358,21 @@ def test_the_difference_hides_values_of_others(tmp_path: Path, indent: int | Non
     assert "s3cret" not in "\n".join(plan("codex", env).diff)
     own("goose", env, "extensions:\n  a:\n    envs: {KEY: s3cret}\n    x:\n    - s3cret\n")
     assert "s3cret" not in "\n".join(plan("goose", env).diff)
+
+
+@pytest.mark.parametrize("client", NAMES)
+def test_the_difference_hides_values_that_users_have_added(tmp_path: Path, client: str) -> None:
+    env = around(tmp_path)
+    record = plan(client, env).apply().record
+    file, path = file_of(client, env), plan(client, env).path
+    added = read_document(file).with_entry((*path, "env"), {"KEY": "s3cret"})
+    file.path.write_bytes(added.content)
+    updated = "\n".join(plan(client, env, *UVX).diff)
+    assert "/usr/bin/uvx" in updated
+    assert "/opt/skillwire" in updated
+    removed = "\n".join(plan_uninstall(CLIENTS[client], file, path[-1], record, force=True).diff)
+    assert "/opt/skillwire" in removed
+    assert "s3cret" not in updated + removed
 
 
 def test_a_disabled_entry_is_reported(tmp_path: Path) -> None:
