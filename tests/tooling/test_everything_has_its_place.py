@@ -80,6 +80,8 @@ def test_every_command_is_in_the_table_and_in_the_docs() -> None:
         "list",
         "show",
         "read",
+        "install",
+        "uninstall",
         "servers",
         "login",
         "logout",

@@ -109,6 +109,19 @@ OPTIONS = {
         "--json",
     ],
     "drive": ["--client", "--token-env", "--json"],
+    "install": [
+        "--client",
+        "--scope",
+        "--name",
+        "--yes",
+        "--dry-run",
+        "--print",
+        "--replace",
+        "--config",
+        "--with-config",
+        "--no-config",
+    ],
+    "uninstall": ["--client", "--name", "--scope", "--yes", "--dry-run"],
 }
 
 
@@ -127,6 +140,7 @@ def test_help_of_a_command_mentions_every_option(cli: Cli, verb: str) -> None:
         **{each: ["--no-config"] for each, options in OPTIONS.items() if "--no-config" in options},
         "login": ["--no-browser"],
         "serve": ["--no-drafts", "--no-config", "--no-cache", "--no-well-known"],
+        "install": ["--no-config"],
         "verify": ["--no-drafts"],
         "bridge": ["--no-drafts", "--no-well-known"],
     }
@@ -138,9 +152,8 @@ def test_help_of_a_command_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    shows = (
-        r"--contract" if verb == "schema" else r"(add |tree |purge )?(\./skills|http://127|github)"
-    )  # which takes no folder
+    without_folders = {"schema": "--contract", "uninstall": "--client"}
+    shows = without_folders.get(verb, r"(add |tree |purge )?(\./skills|http://127|github)")
     assert re.search(rf"skillwire {verb} {shows}", shown)
 
 

@@ -18,6 +18,9 @@ _EDITORS: Mapping[Format, ModuleType] = {
     Format.YAML: edit_yaml,
 }
 _BOM = b"\xef\xbb\xbf"
+_OTHER_PARTS = "it cannot be changed without changing other parts of it"
+_MAX_DEPTH = 100
+_MAX_VALUES = 2_000_000
 _MAX_SLOW_BYTES = 1024 * 1024
 """Maximum size in bytes of a TOML or YAML file that is changed. Their parsers are slow."""
 
@@ -35,7 +38,7 @@ class ClientDocument:
         if file.format is not Format.JSON and len(content) > _MAX_SLOW_BYTES:
             raise ClientFileError(f"it has more than {_MAX_SLOW_BYTES:,} bytes")
         document = cls(file, content)
-        _ = document.values
+        _check_bounds(document.values)
         return document
 
     @cached_property
@@ -96,14 +99,33 @@ class ClientDocument:
         try:
             text = edit(self.text)
         except (yaml.YAMLError, ValueError, LookupError) as error:
-            raise ClientFileError(f"it cannot be changed: {error}") from error
+            raise ClientFileError(_OTHER_PARTS) from error
         after = ClientDocument(self.file, (_BOM if self.content.startswith(_BOM) else b"") + text.encode())
         try:
             if any(_same(after.values, each) for each in allowed):
                 return after
         except ClientFileError:
             pass
-        raise ClientFileError("it cannot be changed without changing other parts of it")
+        raise ClientFileError(_OTHER_PARTS)
+
+
+def _check_bounds(values: object) -> None:
+    """Raise `ClientFileError` if values are nested too deeply, or YAML aliases multiply them."""
+    level, seen = [values], 0
+    for _ in range(_MAX_DEPTH):
+        inner: list[object] = []
+        for each in level:
+            seen += 1
+            if isinstance(each, dict):
+                inner += cast("dict[object, object]", each).values()
+            elif isinstance(each, list):
+                inner += cast("list[object]", each)
+            if seen + len(inner) > _MAX_VALUES:
+                raise ClientFileError(f"it contains more than {_MAX_VALUES:,} values")
+        if not inner:
+            return
+        level = inner
+    raise ClientFileError("it is nested too deeply")
 
 
 def _copied(values: Mapping[str, object]) -> dict[str, object]:

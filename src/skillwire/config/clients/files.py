@@ -91,7 +91,9 @@ class ClientFile:
             raise ClientFileError("it is not UTF-8") from error
         except RecursionError as error:
             raise ClientFileError("it is nested too deeply") from error
-        except (ValueError, yaml.YAMLError) as error:  # TOML and JSON errors are ValueErrors
+        except yaml.YAMLError as error:
+            raise ClientFileError(f"it is not YAML: {_without_content(error)}") from error
+        except ValueError as error:  # of TOML and JSON
             raise ClientFileError(f"it is not {self.format.value}: {error}") from error
         if value is None:  # an empty YAML file
             return {}
@@ -103,6 +105,14 @@ class ClientFile:
 def as_object(value: object) -> Mapping[str, object]:
     """Return `value` if it is an object, else an empty object."""
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _without_content(error: yaml.YAMLError) -> str:
+    """Return the message of an error and its place, without the text there, which may be secret."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return "its content is invalid"
+    mark = error.problem_mark
+    return f"{error.problem}: line {mark.line + 1} column {mark.column + 1}"
 
 
 def _parse_json(text: str) -> object:

@@ -59,9 +59,8 @@ GEMINI = Client(
         lambda _, connection: connection.fields("httpUrl"),
         lambda client_env: [ClientFile(client_env.home / ".gemini/settings.json")],
         lambda client_env: (client_env.home / ".gemini").is_dir(),
-        "start a new session; `/mcp` shows the server",
+        "start a new session in a folder that you trust; `/mcp` shows the server",
         PurePosixPath(".gemini/settings.json"),
-        "it uses this file only if you trust the folder",
         changes=_CHANGED,
     ),
 )

@@ -170,6 +170,9 @@ def test_the_byte_order_mark_stays() -> None:
         assert document(format, after.content.decode()).entry(path) == FIELDS
 
 
+ALIASES = b"a0: &a0 [x]\n" + b"".join(
+    b"a%d: &a%d [*a%d, *a%d]\n" % (number, number, number - 1, number - 1) for number in range(1, 40)
+)
 REFUSED = [
     (Format.JSON, b'{"mcpServers": []}', "`mcpServers` is not an object"),
     (Format.JSON, b'{"mcpServers": null}', "`mcpServers` is not an object"),
@@ -180,6 +183,7 @@ REFUSED = [
     (Format.JSON, b'{"a": }', "not JSON"),
     (Format.JSON, b'{"a": "\xff"}', "not UTF-8"),
     (Format.JSON, b"[" * 200_000, "nested too deeply"),
+    (Format.JSON, b'{"a":' + b"[" * 200 + b"]" * 200 + b"}", "nested too deeply"),
     (Format.TOML, b"mcp_servers = 3\n", "`mcp_servers` is not an object"),
     (Format.TOML, b"a = 1\na = 2\n", "not TOML"),
     (Format.TOML, b"#" * 1_048_577, "more than 1,048,576 bytes"),
@@ -188,6 +192,7 @@ REFUSED = [
     (Format.YAML, b"extensions: {}\nextensions: {}\n", "`extensions` occurs more than once"),
     (Format.YAML, b"a: &x {b: {c: d}}\nextensions: *x\n", "without changing other parts"),
     (Format.YAML, b"a: [\n", "not YAML"),
+    (Format.YAML, ALIASES, "more than 2,000,000 values"),
     (Format.YAML, b"a: b\n---\nc: d\n", "not YAML"),
 ]
 
