@@ -16,7 +16,7 @@ from skillwire.features.content import (
     without_frame,
 )
 from skillwire.features.visible_skills import VisibleSkills
-from skillwire.features.whole_prompts import WholePrompts, whole_text
+from skillwire.features.whole_prompts import WholePrompts, has_no_other_files, whole_text
 from skillwire.safe_text import quoted
 
 _ONLY_DOCUMENT = "only the `SKILL.md`"
@@ -68,7 +68,7 @@ class PromptMessages:
         return await self._whole_blocks(entry, values) or await self._document_blocks(entry, values)
 
     def listed(self, entry: SkillRecord | None) -> tuple[dict[str, Json], str]:
-        """Return the metadata of a prompt with a whole skill, and a note if the prompt contains less.
+        """Return the metadata of a prompt with a whole skill, and a note if it exceeds the limit.
 
         Either may be empty. The metadata promises that the text has the exact bytes of the files, so a prompt
         with arguments or with a frame has no metadata.
@@ -78,7 +78,7 @@ class PromptMessages:
         whole = self._whole.whole(entry)
         changes = self.frame is not None or SkillArguments.of(entry.frontmatter).is_declared
         reason = self._whole.reason(entry)
-        note = f"{_ONLY_DOCUMENT}: {reason}" if reason else ""
+        note = reason if has_no_other_files(entry) or not reason else f"{_ONLY_DOCUMENT}: {reason}"
         return {} if whole is None or changes else whole.meta, note
 
     async def _document_blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> list[dict[str, Json]]:
@@ -93,6 +93,8 @@ class PromptMessages:
         else:
             block = document_block(reading, frame) if self._as_text else resource_block(reading)
         if self._whole is not None and (reason := self._whole.reason(current)):
+            if has_no_other_files(current):
+                return [block, text_block(f"The skill has no other files; {reason}.")]
             return [block, text_block(f"This is {_ONLY_DOCUMENT}: {reason}. {_OTHER_FILES}")]
         return [block]
 

@@ -90,6 +90,17 @@ async def test_skill_over_the_budget_is_its_document_and_says_so(mode: Any) -> N
         assert note == f"This is {reason}. The other files that it names are resources beside it."
 
 
+async def test_single_large_document_names_no_other_files() -> None:
+    large = skill("large", body="x" * 4000)
+    reason = "its `SKILL.md` has about 1,017 tokens, and the limit is 1,000"
+    async with connected("auto", large, options=limited(1000)) as client:
+        _, prompt = (await client.list_prompts()).prompts
+        assert (prompt.description, prompt.meta) == (f"Does large. ({reason})", None)
+        document, note = await texts(client, "large")
+    assert document.encode() == large.files["SKILL.md"]
+    assert note == f"The skill has no other files; {reason}."
+
+
 async def test_size_is_checked_before_anything_is_read(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "large", {"a.md": "x" * 4000})
     library = Library([FolderSource(tmp_path)])
