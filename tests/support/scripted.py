@@ -73,6 +73,8 @@ class ScriptedServer:
     """What `resources/read` answers for a URI, instead of the file; or the error that it raises."""
     prompts: Mapping[str, tuple[dict[str, Any], str]] = field(default_factory=dict[str, Any])
     """The `_meta` and the text of each prompt."""
+    stated: Mapping[str, Any] | None = None
+    """The `_meta` of the result of each prompt."""
     folders: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What `resources/directory/read` answers for a URI, or the error that it raises."""
     resources: Sequence[Any] | Mapping[str, Any] = ()
@@ -207,7 +209,8 @@ class ScriptedServer:
 
     def _prompt(self, params: dict[str, Any]) -> dict[str, Any]:
         text = self.prompts[params["name"]][1]
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+        meta = {} if self.stated is None else {"_meta": dict(self.stated)}
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], **meta}
 
     def _resources(self, _params: dict[str, Any]) -> dict[str, Any]:
         whole = isinstance(self.resources, Mapping)

@@ -1,6 +1,7 @@
 """The messages of prompts: the `SKILL.md`, or a whole skill, with the arguments that a person passed."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from skillwire.core.record import Json, SkillRecord
@@ -41,6 +42,15 @@ class PromptContent(StrEnum):
     """The `SKILL.md` as plain text, for clients that refuse embedded resources."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptBlocks:
+    """The contents of the messages of one prompt."""
+
+    blocks: list[dict[str, Json]]
+    meta: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The files of a whole skill whose exact bytes are in the text. Otherwise empty."""
+
+
 class PromptMessages:
     """Reads skills for prompts. Refuses skills that people may not start."""
 
@@ -60,12 +70,14 @@ class PromptMessages:
         self._visible_skills = visible_skills
         self._whole = whole
 
-    async def blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> list[dict[str, Json]]:
-        """Return the contents of the messages for a skill.
+    async def blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> PromptBlocks:
+        """Return the contents of the messages for a skill, with metadata like that of `listed`.
 
-        Raises `BadParamsError` if the skill is not for people to start, or if the values are too long.
+        Only reading shows which files are text, so that the metadata may name fewer files. Raises
+        `BadParamsError` if the skill is not for people to start, or if the values are too long.
         """
-        return await self._whole_blocks(entry, values) or await self._document_blocks(entry, values)
+        whole = await self._whole_blocks(entry, values)
+        return PromptBlocks(await self._document_blocks(entry, values)) if whole is None else whole
 
     def listed(self, entry: SkillRecord | None) -> tuple[dict[str, Json], str]:
         """Return the metadata of a prompt with a whole skill, and a note if it exceeds the limit.
@@ -98,15 +110,17 @@ class PromptMessages:
             return [block, text_block(f"This is {_ONLY_DOCUMENT}: {reason}. {_OTHER_FILES}")]
         return [block]
 
-    async def _whole_blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> list[dict[str, Json]]:
-        """Return a whole skill as one text block. Empty if its prompt contains only the `SKILL.md`."""
+    async def _whole_blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> PromptBlocks | None:
+        """Return a whole skill as one text block; None if its prompt contains only the `SKILL.md`."""
         whole = None if self._whole is None else self._whole.whole(entry)
         if self._whole is None or whole is None or (read := await self._whole.read(whole)) is None:
-            return []
+            return None
         current, document, others = read
-        self._check_for_people(entry, current)
-        text = whole_text(self._filled(current, document, values), others)
-        return [changed_block(current, text, self.frame or without_frame)]
+        self._check_for_people(entry, current.entry)
+        filled = self._filled(current.entry, document, values)
+        block = changed_block(current.entry, whole_text(filled, others), self.frame or without_frame)
+        is_exact = self.frame is None and filled == document
+        return PromptBlocks([block], current.meta if is_exact else {})
 
     def _check_for_people(self, offered: SkillRecord, read: SkillRecord) -> None:
         """Raise `BadParamsError` if a skill that was read is not for people to start."""

@@ -69,22 +69,19 @@ class WholePrompts:
         what = "its `SKILL.md`" if has_no_other_files(entry) else "the whole skill"
         return f"{what} has about {tokens:,} tokens, and the limit is {self._tokens:,}"
 
-    async def read(self, skill: WholeSkill) -> tuple[SkillRecord, bytes, list[tuple[str, bytes]]] | None:
+    async def read(self, skill: WholeSkill) -> tuple[WholeSkill, bytes, list[tuple[str, bytes]]] | None:
         """Return the skill as it is now, its `SKILL.md`, and its other text files as pairs of path and bytes.
 
-        All files come from the same version of the skill. Returns None if the skill is now too large. Raises
-        the errors of `Library.read`, and `UnsettledError` if the skill keeps changing.
+        Files that turn out to be no text are left out. All files come from the same version of the skill.
+        Returns None if the skill is now too large. Raises the errors of `Library.read`, and
+        `UnsettledError` if the skill keeps changing.
         """
         for _ in range(_MAX_ATTEMPTS):
             readings = await self._read_files(skill)
             pairs = list(zip(skill.files, readings, strict=True))
             binary = {file.digest.raw for file, each in pairs[1:] if not is_text(each.content)}
             if not binary and all(Digest.of(each.content) == file.digest for file, each in pairs):
-                return (
-                    skill.entry,
-                    readings[0].content,
-                    [(file.path, each.content) for file, each in pairs[1:]],
-                )
+                return skill, readings[0].content, [(file.path, each.content) for file, each in pairs[1:]]
             if len(self._binary) < _MAX_REMEMBERED:
                 self._binary |= binary
             if (changed := self.whole(readings[0].served.entry)) is None:
