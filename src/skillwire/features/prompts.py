@@ -126,9 +126,10 @@ class PromptsFeature(Feature):
             return render_prompt(authored)
         described, values = self._requested_skill(call)
         entry = await self._visible_skills.confirmed(described)
-        blocks = await self._messages.blocks(entry, values)
-        messages: Json = [{"role": "user", "content": block} for block in blocks]
-        return Answer({"description": self._description(entry), "messages": messages})
+        made = await self._messages.blocks(entry, values)
+        messages: Json = [{"role": "user", "content": block} for block in made.blocks]
+        result: dict[str, Json] = {"description": self._description(entry), "messages": messages}
+        return Answer({**result, "_meta": made.meta} if made.meta else result)
 
     def _description(self, prompt: SkillRecord | SkillTemplate) -> str:
         """Return the description of a skill or template. With a frame, it is quoted with its origin."""
