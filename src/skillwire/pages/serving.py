@@ -32,6 +32,7 @@ class PagesPart(ServePart):
         return AddedFeatures(tools=app_tools(mcp_overview(server)), unlisted=[AppPages()])
 
     def mount(self, server: ServerContext, policy: "HostPolicy", token: str | None) -> "HttpMount":
+        from skillwire.pages.connections import Connections  # noqa: PLC0415 - HTTP only
         from skillwire.pages.web import UNLOCK_PAGE, page_mount, page_sessions  # noqa: PLC0415 - HTTP only
 
         private = token is not None or policy.bound.is_loopback
@@ -51,7 +52,8 @@ class PagesPart(ServePart):
         lines = [f"open {site} in a browser to see the skills"]
         if sessions.key is not None:
             lines.append(with_key(sessions.key))
-        return replace(page_mount(overview, sessions), announced=tuple(lines))
+        connections = Connections(server.admin, needs_token=token is not None, on_this_machine=private)
+        return replace(page_mount(overview, sessions, connections), announced=tuple(lines))
 
 
 def mcp_overview(server: ServerContext) -> Overview:

@@ -197,7 +197,7 @@ async def test_a_refused_source_shows_a_reason_that_can_be_closed(page: Page) ->
     await page.get_by_label("Add a source", exact=True).fill("/no/such/folder")
     await page.get_by_label("Add a source", exact=True).press("Enter")
     alert = page.locator(".alerts")
-    await expect(alert).to_contain_text("`/no/such/folder` does not exist")
+    await expect(alert).to_contain_text("/no/such/folder does not exist")
     await expect(alert).to_contain_text("create it first, or correct its name")
     await expect(page.get_by_label("Add a source", exact=True)).to_have_value("/no/such/folder")
     await page.get_by_role("button", name="Close this message").click()
