@@ -12,6 +12,7 @@ export interface Skill {
   problems: number;
   /** Whether models and people are not offered the skill, because it is not approved. */
   withheld: boolean;
+  trust: "own" | "approved" | "withheld";
   assistant: boolean;
   user: boolean;
   customized: boolean;

@@ -82,6 +82,7 @@ export class Detail {
     fill(
       this.content,
       this.back(),
+      h("h1", { class: "sr" }, "Skill"),
       empty(
         icons.error,
         "This skill cannot be shown",
@@ -277,6 +278,7 @@ function facts(skill: SkillDetail): HTMLElement {
     ["Path", skill.path],
     ["Files", `${count(skill.files, "file")}, ${bytes(skill.bytes)}`],
   ];
+  if (skill.trust !== "own") all.push(["Approval", skill.withheld ? "not approved" : "approved"]);
   if (skill.location) all.push(["Folder", skill.location]);
   return h(
     "dl",

@@ -183,14 +183,23 @@ function row(skill: Skill, repeated: boolean): Node[] {
     skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem")),
     skill.withheld && badge("not approved", "warn"),
     skill.customized && badge("Customized", "accent"),
-    !skill.assistant && badge("not for models", "off"),
-    !skill.user && badge("not for people", "off"),
+    !skill.withheld && hidden(skill),
   ];
   return [
     h("div", { class: "title" }, h("strong", null, skill.name), h("span", { class: "marks" }, marks)),
     ...(repeated ? [h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))))] : []),
     h("p", { class: repeated ? "about short" : "about", dir: "auto" }, literals(skill.description)),
   ];
+}
+
+/** Return a badge that tells for whom a skill is hidden, if it is. */
+function hidden(skill: Skill): Node | false {
+  if (skill.assistant && skill.user) return false;
+  if (skill.assistant) return badge("not for people", "off");
+  if (skill.user) return badge("not for models", "off");
+  const both = badge("hidden", "off");
+  both.append(h("span", { class: "sr" }, ": not for models, not for people"));
+  return both;
 }
 
 /** Return a path as people write it, if its escapes stand for visible characters. */

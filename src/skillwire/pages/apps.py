@@ -31,6 +31,7 @@ _SUMMARY: dict[str, Json] = {
     "bytes": _NUMBER_OR_NULL,
     "problems": _NUMBER,
     "withheld": _FLAG,
+    "trust": _TEXT,
     "assistant": _FLAG,
     "user": _FLAG,
     "customized": _FLAG,

@@ -30,7 +30,9 @@ _STATES = {
 _MAX_WORDS = 32
 """Maximum number of different words in a search. Each word is searched for in every skill."""
 
-_UNLOCK_SERVER = "start the server with `--allow-config`"
+UNLOCK_SERVER = "start the server with `--allow-config`"
+UNLOCK_BRIDGE = "use `skillwire approve` and `skillwire revoke`; the bridge notices within a second"
+"""Tell what to do if the pages cannot change a server."""
 _PUBLIC = frozenset(kind.name for kind in KINDS if kind.public)
 """Kinds of sources whose location anyone may see."""
 
@@ -62,7 +64,7 @@ class Overview:
         unlock: str = UNLOCK_OVER_MCP,
         problems: Problems = catalog_problems,
         bridge: bool = False,
-        locked: str = _UNLOCK_SERVER,
+        locked: str = UNLOCK_SERVER,
     ) -> None:
         """Create an overview of `library`.
 
@@ -224,6 +226,7 @@ class Overview:
             "origin": origins.get(entry.origin.source, entry.origin.source),
             "problems": len(self._reports.of(catalog).of_skill(entry)),
             "withheld": entry.withheld is not None,
+            "trust": entry.trust.value,
             "assistant": now.assistant,
             "user": now.user,
             "customized": decided != Override(),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from skillwire.area import ServeFlags, ServePart, ServerContext, ServeRequest
 from skillwire.features.addition import AddedFeatures
 from skillwire.pages.apps import AppPages, app_tools
-from skillwire.pages.overview import Overview, ShowPlaces
+from skillwire.pages.overview import UNLOCK_BRIDGE, UNLOCK_SERVER, Overview, ShowPlaces
 from skillwire.terminal.messages import print_notice
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class PagesPart(ServePart):
             show_places=ShowPlaces.TO_ALL if private else ShowPlaces.NEVER,
             unlock=UNLOCK_PAGE,
             problems=server.problems,
+            bridge=server.bridge,
+            locked=UNLOCK_BRIDGE if server.bridge else UNLOCK_SERVER,
         )
         site = f"http://{policy.bound.authority}/"
 
