@@ -1,14 +1,14 @@
 """How people connect MCP clients to this server, for the pages. Nothing here contains a token."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from skillwire.config.clients.connect import connect_choices
 from skillwire.core.record import Json
 from skillwire.errors import BadParamsError
 from skillwire.features.base import Call
-from skillwire.server.admin import Admin
+from skillwire.server.admin import SourceFacts
 
 _MAX_URL = 2000
 _PLATFORMS = ("linux", "darwin", "win32")
@@ -20,12 +20,14 @@ _STARTED_WITH = frozenset({"command line", "environment"})
 class Connections:
     """Describes how to connect each known client to a server."""
 
-    def __init__(self, admin: Admin, *, needs_token: bool, on_this_machine: bool) -> None:
-        """Describe the server of `admin`.
+    def __init__(
+        self, sources: Callable[[], Sequence[SourceFacts]], *, needs_token: bool, on_this_machine: bool
+    ) -> None:
+        """Describe the server that has these sources.
 
         `on_this_machine` tells whether everyone who sees the pages may see local paths.
         """
-        self._admin = admin
+        self._sources = sources
         self._needs_token = needs_token
         self._on_this_machine = on_this_machine
 
@@ -61,7 +63,7 @@ class Connections:
 
         Empty if it also has other sources, because a client's own server would then have other skills.
         """
-        sources = self._admin.sources() if self._on_this_machine else ()
+        sources = self._sources() if self._on_this_machine else ()
         local = [each for each in sources if each.kind in _LOCAL_KINDS and each.given_by in _STARTED_WITH]
         return [each.place for each in local] if len(local) == len(sources) else []
 

@@ -54,7 +54,9 @@ class PagesPart(ServePart):
         lines = [f"open {site} in a browser to see the skills"]
         if sessions.key is not None:
             lines.append(with_key(sessions.key))
-        connections = Connections(server.admin, needs_token=token is not None, on_this_machine=private)
+        connections = Connections(
+            server.admin.sources, needs_token=token is not None, on_this_machine=private
+        )
         return replace(page_mount(overview, sessions, connections), announced=tuple(lines))
 
 
