@@ -11,10 +11,10 @@ import { EVERYTHING } from "./router";
 import type { State } from "./store";
 
 type Field = keyof Filter;
-const FIELDS: Array<[Field, string, string]> = [
-  ["severity", "Severity", "All severities"],
-  ["rule", "Rule", "All rules"],
-  ["source", "Source", "All sources"],
+const FIELDS: Array<[Field, string]> = [
+  ["severity", "Severity"],
+  ["rule", "Rule"],
+  ["source", "Source"],
 ];
 const SHOWN = 20;
 /** Number of problems that a group shows at first. */
@@ -111,7 +111,7 @@ export class ProblemsView {
 
   /** Fill the filters. Each choice shows how many problems it leaves, with the other filters as they are. */
   private options(config: Config, filter: Filter): void {
-    for (const [field, , everything] of FIELDS) {
+    for (const [field] of FIELDS) {
       const others = { ...filter, [field]: "" };
       const groups = config.problemGroups.filter((each) => matches(each, others));
       const values = tally(groups, field);
@@ -120,7 +120,7 @@ export class ProblemsView {
       const select = this.selects.get(field)!;
       fill(
         select,
-        h("option", { value: "" }, `${everything} (${number(sum(groups))})`),
+        h("option", { value: "" }, `All (${number(sum(groups))})`),
         values.map(([value, amount]) => h("option", { value }, `${value} (${number(amount)})`)),
       );
       select.value = chosen;
