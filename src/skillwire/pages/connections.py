@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from skillwire.config.clients.connect import connect_choices
@@ -59,13 +60,13 @@ class Connections:
         }
 
     def _local_folders(self) -> list[str]:
-        """Return the folders and archives with which the server was started.
+        """Return the absolute paths of the folders and archives with which the server was started.
 
         Empty if it also has other sources, because a client's own server would then have other skills.
         """
         sources = self._sources() if self._on_this_machine else ()
         local = [each for each in sources if each.kind in _LOCAL_KINDS and each.given_by in _STARTED_WITH]
-        return [each.place for each in local] if len(local) == len(sources) else []
+        return [str(Path(each.place).absolute()) for each in local] if len(local) == len(sources) else []
 
 
 def _checked_url(url: str) -> str:

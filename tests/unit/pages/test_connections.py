@@ -1,6 +1,7 @@
 """How the pages describe the connection of clients: with the address of the server, and without secrets."""
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,12 +25,13 @@ def described(connections: Connections) -> list[dict[str, Any]]:
     return found["clients"]
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1))
-def test_the_command_names_each_folder_as_one_word(places: list[str]) -> None:
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0/."), min_size=1), min_size=1))
+def test_the_command_names_each_absolute_folder_as_one_word(places: list[str]) -> None:
     sources = list(map(folder, places))
     clients = described(Connections(lambda: sources, needs_token=False, on_this_machine=True))
     for each in clients:
-        assert shlex.split(each["command"]) == ["skillwire", "install", *places, "--client", each["client"]]
+        absolute = [f"{Path.cwd()}/{place}" for place in places]
+        assert shlex.split(each["command"]) == ["skillwire", "install", *absolute, "--client", each["client"]]
 
 
 @pytest.mark.parametrize(
