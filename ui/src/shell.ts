@@ -131,7 +131,9 @@ export class Shell {
 
   private name(view: View, name: string): void {
     const shown = this.links.get(view)!.querySelector(".view-name")!;
-    if (shown.textContent !== name) shown.textContent = name;
+    if (shown.textContent === name) return;
+    shown.textContent = name;
+    if (this.router.place.view === view) document.title = `${name} · Skillwire`;
   }
 
   private draw(): void {

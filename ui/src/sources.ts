@@ -64,7 +64,7 @@ export class SourcesView {
           : "Changes are saved in the configuration file."
         : ["To change anything here, ", literals(config.unlock), "."],
     );
-    this.title.textContent = config.bridge ? "Servers" : "Sources";
+    this.title.textContent = this.element.ariaLabel = config.bridge ? "Servers" : "Sources";
     this.settings.hidden = config.bridge;
     const shown = JSON.stringify([config.sources, config.editable, config.bridge]);
     if (shown !== this.shown) {
