@@ -57,6 +57,13 @@ def serve_parts(chosen: Mapping[str, object], request: ServeRequest) -> tuple[Se
     return tuple(part for part in parts if part is not None)
 
 
+def bridge_parts() -> tuple[ServePart, ...]:
+    """Return what the areas add to a bridge over HTTP."""
+    request = ServeRequest(over_http=True)
+    parts = (_flags(each, {}).part(request) for each in AREAS if each.load().bridge)
+    return tuple(part for part in parts if part is not None)
+
+
 def _flags(registration: Registration, chosen: Mapping[str, object]) -> ServeFlags:
     """Return an area's `serve` options: those in `chosen`, else the defaults."""
     flags = chosen.get(registration.name)

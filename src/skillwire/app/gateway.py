@@ -17,6 +17,7 @@ from skillwire.features.resources import catalog_problems
 from skillwire.library.library import Library
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.safe_text import escape_invisible, quoted
+from skillwire.server.admin import Admin
 from skillwire.sources.base import Source
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
@@ -29,16 +30,19 @@ _REPORTED = {*_OF_A_SOURCE, Rule.SOURCE_WAITING}
 
 @dataclass(frozen=True, slots=True)
 class ServedLibrary:
-    """The served library, its `AdminService`, and what product areas add to it."""
+    """The served library, its `Admin`, and what product areas add to it."""
 
     context: ServerContext
-    admin: AdminService
     parts: Sequence[ServePart] = ()
     additions: Sequence[AddedFeatures] = ()
 
     @property
     def library(self) -> Library:
         return self.context.library
+
+    @property
+    def admin(self) -> Admin:
+        return self.context.admin
 
 
 def open_served_library(
@@ -73,10 +77,10 @@ def open_served_library(
         more=more,
         static_by_flag=options.frozen,
     )
-    return _with_features(ServerContext(library, admin, catalog_problems), admin, parts)
+    return _with_features(ServerContext(library, admin, catalog_problems), parts)
 
 
-def _with_features(context: ServerContext, admin: AdminService, parts: Sequence[ServePart]) -> ServedLibrary:
+def _with_features(context: ServerContext, parts: Sequence[ServePart]) -> ServedLibrary:
     """Return the served library with the features of each part.
 
     A part sees the problems that earlier parts report.
@@ -86,7 +90,7 @@ def _with_features(context: ServerContext, admin: AdminService, parts: Sequence[
         if (added := part.features(context)) is not None:
             additions.append(added)
             context = replace(context, problems=added.problems or context.problems)
-    return ServedLibrary(context, admin, parts, additions)
+    return ServedLibrary(context, parts, additions)
 
 
 def _free(label: str, taken: Collection[str]) -> str:

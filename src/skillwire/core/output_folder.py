@@ -52,6 +52,10 @@ class SiteFolder:
         """Whether the folder has a manifest of an earlier run."""
         return (self.folder / MANIFEST_NAME).is_file()
 
+    def is_foreign(self, path: str) -> bool:
+        """Return whether something that Skillwire did not write is at a path."""
+        return path not in self._ours and os.path.lexists(self.folder / path)
+
     def content(self, path: str) -> bytes | None:
         """Return the content of a file; None if it cannot be read, is a symbolic link or is behind one."""
         target = self.folder / path
