@@ -14,7 +14,7 @@ from skillwire.config.file import SourceSettings
 from skillwire.config.library import load_library
 from skillwire.config.settings import SKILLS_DIR
 from skillwire.config.source_kinds import SCHEME, is_server_url, local_path
-from skillwire.config.typed_sources import typed_sources
+from skillwire.config.typed_sources import typed_source
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
@@ -212,14 +212,10 @@ class Places:
 
         Raises `UsageError` for an argument that could be both, or is neither.
         """
+        # A list of sources is no server. It is divided when they are opened.
         typed = [
-            part
-            for argument in arguments or ()
-            for part in (
-                [argument]
-                if argument.startswith(COMMAND)
-                else typed_sources([argument], with_token=with_token)
-            )
+            each if "," in each or each.startswith(COMMAND) else typed_source(each, with_token=with_token)
+            for each in arguments or ()
         ]
         known = cache(
             lambda: known_servers(os.environ)

@@ -86,7 +86,7 @@ def _list_sources(sources: Sequence[str], config: ConfigChoice, *, follow_links:
     elif has_skills:
         print_catalog(catalog)
     errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
-    if faults := faults_of_empty_sources(library):
+    if (sources or not has_skills) and (faults := faults_of_empty_sources(library)):
         print_problems(stderr_console(), faults)
         if errors > len(faults):
             more = pluralize(errors - len(faults), "more problem")

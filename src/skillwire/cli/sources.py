@@ -131,14 +131,15 @@ def sources(
 ) -> int:
     """List, add, remove or fetch the sources in the configuration file.
 
-    `skillwire serve` serves these sources, besides those that you name. `sync` fetches archives, repositories
-    and websites now. A running server fetches repositories and websites every five minutes.
+    Commands use these sources if you name none, or with `--with-config`. A running server follows the file.
+    `sync` fetches archives, repositories and websites now. A running server fetches repositories and websites
+    every five minutes.
 
     For example:
 
     ```
     skillwire sources add ./skills
-    skillwire sources add github:acme/skills/finance@main
+    skillwire sources add https://github.com/acme/skills/tree/main/finance
     skillwire sources add https://example.com --label example
     skillwire sources
     skillwire sources sync

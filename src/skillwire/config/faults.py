@@ -1,9 +1,10 @@
 """Report why a source has no skills: the fault itself, and not where to look for it."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillwire.config.report import join_place
+from skillwire.config.source_kinds import is_local
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.library.library import Library
 from skillwire.sources.base import Scan
@@ -29,3 +30,12 @@ def faults_of_empty_sources(library: Library) -> Sequence[Problem]:
         ]
         found.extend(replace(each, path=join_place(source.place, each.path)) for each in errors[:MAX_SHOWN])
     return found
+
+
+def join_place(place: str, path: str) -> str:
+    """Return a path in a source, beginning with the place of the source."""
+    if path == ".":
+        return place
+    if not is_local(place):
+        return f"{place.rstrip('/')}/{path}"
+    return os.path.normpath(os.path.join(place, path))  # noqa: PTH118

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from skillwire import __version__
 from skillwire.config.choice import ConfigChoice
+from skillwire.config.faults import join_place
 from skillwire.config.library import load_library
-from skillwire.config.source_kinds import is_local
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible
@@ -189,12 +189,3 @@ def _relative_to_cwd(problems: Iterable[Problem]) -> Iterator[Problem]:
     for problem in problems:
         here = os.path.relpath(problem.path) if os.path.isabs(problem.path) else problem.path  # noqa: PTH117
         yield problem if here.startswith("..") else replace(problem, path=here)
-
-
-def join_place(place: str, path: str) -> str:
-    """Return a path in a source, beginning with the place of the source."""
-    if path == ".":
-        return place
-    if not is_local(place):
-        return f"{place.rstrip('/')}/{path}"
-    return os.path.normpath(os.path.join(place, path))  # noqa: PTH118

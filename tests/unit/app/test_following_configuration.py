@@ -129,7 +129,7 @@ async def test_an_unusable_file_keeps_what_is_served(tmp_path: Path, text: str |
         assert [facts.label for facts in served.admin.sources()] == ["one", "second"]
 
 
-async def test_changing_a_skill_keeps_the_problem_of_the_file(tmp_path: Path) -> None:
+async def test_a_changed_skill_keeps_the_problem_of_the_file(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     served = await stage.start()
     stage.write("[[sources]\n")

@@ -99,6 +99,8 @@ def _page(text: str) -> _Page | None:
         host, port = split.hostname or "", split.port
     except ValueError:
         return None
+    if not host:
+        return None
     if port not in {None, _DEFAULT_PORTS[split.scheme]}:
         host = f"{host}:{port}"
     return _Page(text, split, host, bare)
