@@ -1,4 +1,4 @@
-"""`skillwire sources`: list, add, remove or fetch configured sources."""
+"""`skillwire sources`: list, add, remove or update configured sources."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import json_of
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console, stdout_console
 
-Action: TypeAlias = Literal["list", "add", "remove", "sync"]
+Action: TypeAlias = Literal["list", "add", "remove", "update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,11 @@ def _print_rows(rows: list[_Row]) -> None:
 
 def sources(
     action: Annotated[
-        Action, Parameter(name="ACTION", show_default=True, help="What to do. `sync` fetches sources now.")
+        Action, Parameter(name="ACTION", show_default=True, help="What to do. `update` fetches sources now.")
     ] = "list",
     names: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="A source. To remove or fetch it, its label is enough."),
+        Parameter(name="SOURCE", help="A source. To list, remove or update it, its label is enough."),
     ] = None,
     /,
     *,
@@ -129,10 +129,10 @@ def sources(
         bool, json_of("[{label, kind, source, given_by, state}] or [{label, state, error}]")
     ] = False,
 ) -> int:
-    """List, add, remove or fetch the sources in the configuration file.
+    """List, add, remove or update the sources in the configuration file.
 
-    `skillwire serve` serves these sources, besides those that you name. `sync` fetches archives, repositories
-    and websites now. A running server fetches repositories and websites every five minutes.
+    `skillwire serve` serves these sources, besides those that you name. `update` fetches archives,
+    repositories and websites now. A running server fetches repositories and websites every five minutes.
 
     For example:
 
@@ -141,7 +141,7 @@ def sources(
     skillwire sources add github:acme/skills/finance@main
     skillwire sources add https://example.com --label example
     skillwire sources
-    skillwire sources sync
+    skillwire sources update
     skillwire sources remove finance
     ```
     """
@@ -155,8 +155,8 @@ def sources(
         return _add(file, names or [], ConfiguredSource("", label, prefix, token_env))
     if action == "remove":
         return _remove(file, names or [])
-    opened = _select_sources(_all(file, to_fetch=action == "sync"), names or [])
-    return _sync(opened, as_json=json) if action == "sync" else print_sources(opened, as_json=json)
+    opened = _select_sources(_all(file, to_fetch=action == "update"), names or [])
+    return _update(opened, as_json=json) if action == "update" else print_sources(opened, as_json=json)
 
 
 def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> int:
@@ -223,7 +223,7 @@ def _select_sources(opened: list[OpenedSource], names: Sequence[str]) -> list[Op
     return chosen
 
 
-def _sync(opened: list[OpenedSource], *, as_json: bool) -> int:
+def _update(opened: list[OpenedSource], *, as_json: bool) -> int:
     sources = [inner_source(each.source) for each in opened]
     mounted = [source for source in sources if isinstance(source, FetchedSource)]
     failures = {each.label: each.reason for each in sources if isinstance(each, UnavailableSource)}

@@ -186,7 +186,7 @@ def _paths(url: str, answer: bytes) -> list[ListedPath]:
 
 def drive(
     action: Annotated[
-        Literal["tree"], Parameter(name="ACTION", help="`tree` prints a tree. It is the only action.")
+        Literal["list"], Parameter(name="ACTION", help="`list` prints a tree. It is the only action.")
     ],
     url: Annotated[str, Parameter(name="URL", help="URL of a server that was started with `--drive`.")],
     /,
@@ -205,11 +205,11 @@ def drive(
     For example:
 
     ```
-    skillwire drive tree http://127.0.0.1:8765
-    skillwire drive tree http://127.0.0.1:8765 --client orders
+    skillwire drive list http://127.0.0.1:8765
+    skillwire drive list http://127.0.0.1:8765 --client orders
     ```
     """
-    del action  # `tree` is the only action
+    del action  # `list` is the only action
     try:
         paths = listed_paths(ServerAddress.parse(url), client, token_from(token_env, os.environ))
     except ListingError as error:

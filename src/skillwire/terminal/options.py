@@ -1,10 +1,26 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and the groups below which `--help` lists options."""
 
 from typing import Annotated, Literal, TypeAlias
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from skillwire.errors import UsageError
+
+ARGUMENTS = Group("Arguments", sort_key=0)
+OPTIONS = Group("Options", sort_key=1)
+"""The group of an option that names no other group."""
+SELECTION = Group("Which skills", sort_key=2)
+SERVERS = Group("Servers", sort_key=3)
+"""Options for the connections to MCP servers."""
+HTTP = Group("HTTP", sort_key=4)
+"""Options for the HTTP address that Skillwire serves."""
+MODELS = Group("What models and people get", sort_key=5)
+COMPATIBILITY = Group("Compatibility", sort_key=6)
+CONFIGURATION = Group("Configuration", sort_key=7)
+CONTRACT = Group("Repository contract", sort_key=8)
+DRIVE = Group("Live skills", sort_key=9)
+FIXES = Group("Fixes", sort_key=10)
+OUTPUT = Group("Output", sort_key=11)
 
 SkillArgument: TypeAlias = Annotated[
     str,
@@ -83,7 +99,7 @@ Http: TypeAlias = Annotated[
     str | None,
     Parameter(
         name="--http",
-        metavar="[[HOST:]PORT]",
+        metavar="[HOST:]PORT",
         help="Serve over HTTP instead of stdio. Default host: 127.0.0.1. Default port: 8765.",
     ),
 ]

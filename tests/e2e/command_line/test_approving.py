@@ -215,7 +215,7 @@ def test_what_is_kept_is_listed_and_thrown_away(machine: Machine, cli: Cli) -> N
     )
     assert len(cli("cache", "ls", "acme").out.splitlines()) == 2
     assert cli("cache", "ls", "nobody").code == 2
-    assert cli("cache", "purge", "acme").err == "2 files deleted\n"
+    assert cli("cache", "remove", "acme").err == "2 files removed\n"
     assert cli("cache", "--json").json == []
     assert len(cli("approve", "--json").json) == 1, "approvals stay"
 

@@ -76,6 +76,7 @@ OPTIONS = {
         "--allow",
     ],
     "logout": [],
+    "completion": [],
     "verify": [
         "--surfaces",
         "--require-digests",
@@ -138,9 +139,9 @@ def test_help_of_a_command_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    shows = (
-        r"--contract" if verb == "schema" else r"(add |tree |purge )?(\./skills|http://127|github)"
-    )  # which takes no folder
+    shows = {"schema": "--contract", "completion": "bash"}.get(  # which take no folder
+        verb, r"(add |list |remove )?(\./skills|http://127|github)"
+    )
     assert re.search(rf"skillwire {verb} {shows}", shown)
 
 

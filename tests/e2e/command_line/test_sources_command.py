@@ -129,12 +129,12 @@ def test_a_repository_is_fetched_by_sync(config: Path, good: Path, cli: Cli) -> 
     commit = origin.commit(skill("first"))
     cli("sources", "add", f"git+file://{origin.folder}", "--label", "repo")
     assert cli("sources", "--json").json[0]["state"] == "not fetched yet"
-    done = cli("sources", "sync")
+    done = cli("sources", "update")
     assert (done.code, done.out) == (0, f"repo\tfetched, {commit[:12]}\n")
     assert cli("sources", "--json").json[0]["state"] == f"fetched, {commit[:12]}"
     assert names(cli) == ["first"]
     origin.folder.rename(good / "away")
-    done = cli("sources", "sync", "--json")
+    done = cli("sources", "update", "--json")
     assert done.code == 1
     assert done.json[0]["error"]
     assert names(cli) == ["first"]  # the last good copy
@@ -158,7 +158,7 @@ def test_a_missing_token_affects_only_its_source(config: Path, good: Path, cli: 
     assert [each["name"] for each in done.json] == ["refunds", "returns"]
     assert "1 problem keeps skills from being served" in done.err
     assert "`NOT_SET` is empty or not set" in cli("check").out
-    done = cli("sources", "sync")
+    done = cli("sources", "update")
     assert done.code == 1
     assert "`NOT_SET` is empty or not set" in done.err
 
@@ -175,7 +175,7 @@ def test_a_missing_token_affects_only_its_source(config: Path, good: Path, cli: 
         (["add", "good", "--label", "a/b"], "the label `a/b`"),
         (["remove"], "name the source to remove"),
         (["remove", "nobody"], "has no source `nobody`"),
-        (["sync", "nobody"], "there is no source `nobody`"),
+        (["update", "nobody"], "there is no source `nobody`"),
         (["list", "--label", "x"], "`--label` is only for `sources add`"),
         (["paint"], "paint"),
     ],
