@@ -39,7 +39,7 @@ COMMAND_SYNONYMS: dict[str, Suggestions] = {
     **dict.fromkeys(("clean", "clear", "purge", "prune"), ("cache remove",)),
     **dict.fromkeys(("autocomplete", "completions", "complete"), ("completion",)),
     **dict.fromkeys(("version", "--v", "-v"), ("--version",)),
-    **dict.fromkeys(("man", "usage", "commands", "?", "/?", "-?", "docs"), ("help",)),
+    **dict.fromkeys(("man", "usage", "commands", "?", "docs"), ("help",)),
 }
 """The command lines to suggest for an unknown command. Those that do not exist are not suggested."""
 

@@ -1,5 +1,6 @@
 """Explain command lines that the parser rejects, in the words of `--help`."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, get_args, get_origin
 
@@ -33,6 +34,11 @@ def unknown_command(word: str, commands: Iterable[str], exists: Callable[[str], 
     `exists` returns whether a suggested command line, such as `check --fix`, can be used.
     """
     hint = "`skillwire --help` lists the commands"
+    if "/" in word or os.path.isdir(word):  # noqa: PTH112 - `Path` raises
+        return UsageError(
+            f"unknown command {quoted(word)}",
+            hint=f"did you mean `skillwire serve {escape_invisible(word)}`?",
+        )
     if meant := _meant_commands(word, commands, exists):
         hint = f"did you mean {_choice(f'skillwire {each}' for each in meant)}?"
     return UsageError(f"unknown command {quoted(word)}", hint=hint)

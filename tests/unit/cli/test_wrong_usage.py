@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from cyclopts import Argument
@@ -155,6 +156,17 @@ def test_a_synonym_of_a_command_suggests_the_command(cli: Cli, word: str, meant:
     done = cli(word, "x")
     assert done.code == 2
     assert done.err.startswith(f"error: unknown command `{word}`\nhint: did you mean `skillwire {meant}`")
+
+
+@pytest.mark.parametrize("place", ["./skills", "skills", "github:acme/skills", "https://example.com"])
+def test_a_source_without_a_command_suggests_serving_it(
+    cli: Cli, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("skills").mkdir()
+    done = cli(place)
+    assert done.code == 2
+    assert done.err == f"error: unknown command `{place}`\nhint: did you mean `skillwire serve {place}`?\n"
 
 
 def test_every_synonym_leads_to_something_that_exists() -> None:
