@@ -14,8 +14,7 @@ from inspect import signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, get_args
 
-from cyclopts import App, CycloptsError, Group, Parameter
-from cyclopts.argument import ArgumentCollection
+from cyclopts import App, Argument, CycloptsError, Group, Parameter
 
 from skillwire import __version__
 from skillwire.app.areas import area_commands, area_options
@@ -43,6 +42,8 @@ _ADDRESS = re.compile(r"(?:(?:\[[^\]]*\]|[^\s/\\:\[\]]*):)?[0-9]+", re.ASCII)
 _HOST = re.compile(r"localhost|[0-9]+(?:\.[0-9]*)+|\[[0-9A-Fa-f:.]*\]|[0-9A-Fa-f]*::[0-9A-Fa-f:]*", re.ASCII)
 _AREA = "area_"
 """Prefix of the parameters that contain the options of areas."""
+_ALL = "*"
+"""The name of a parameter whose fields are options, such as the options of an area."""
 _HELP, _VERSION = ("--help", "-h"), ("--version", "-V")
 _PROGRAM = Group("Options", sort_key=100)
 """The options of the program itself, which `skillwire --help` lists last."""
@@ -302,11 +303,11 @@ def _exists(line: str) -> bool:
     return options <= {each for argument in known_arguments(name) for each in argument.names}
 
 
-def known_arguments(name: str) -> ArgumentCollection:
+def known_arguments(name: str) -> list[Argument]:
     """Return the arguments and options of a command, including the options that areas add."""
-    app = App(default_parameter=Parameter(negative=()))
-    app.command(command_function(name), name=name)
-    return app[name].assemble_argument_collection()
+    app = App(name=name, default_parameter=Parameter(negative=()))
+    app.default(command_function(name))
+    return [each for each in app.assemble_argument_collection() if each.name != _ALL]
 
 
 def with_area_options(function: Callable[..., object], options: Mapping[str, type]) -> Callable[..., object]:
@@ -326,7 +327,7 @@ def with_area_options(function: Callable[..., object], options: Mapping[str, typ
     known = signature(function)
     parameters = [each for each in known.parameters.values() if each.name != "areas"]
     for area, flags in options.items():
-        annotation = Annotated[flags | None, Parameter(name="*")]
+        annotation = Annotated[flags | None, Parameter(name=_ALL)]
         more = SignatureParameter(
             _AREA + area, SignatureParameter.KEYWORD_ONLY, default=None, annotation=annotation
         )

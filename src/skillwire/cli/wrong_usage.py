@@ -15,7 +15,6 @@ from cyclopts import (
     UnknownOptionError,
     UnusedCliTokensError,
 )
-from cyclopts.argument import ArgumentCollection
 
 from skillwire.cli.synonyms import ACTION_SYNONYMS, COMMAND_SYNONYMS, OPTION_SYNONYMS
 from skillwire.core.names import find_close_matches
@@ -59,7 +58,7 @@ def _meant_commands(word: str, commands: Iterable[str], exists: Callable[[str], 
     return [each for at, each in enumerate(found) if words[at] not in words[:at]]
 
 
-def explain(error: CycloptsError, command: str, known: Callable[[], ArgumentCollection]) -> UsageError:
+def explain(error: CycloptsError, command: str, known: Callable[[], Sequence[Argument]]) -> UsageError:
     """Return an error that says what is wrong with the arguments of `command`, and what to do.
 
     `command` is empty if the options of the program itself are wrong. `known` returns the arguments and
@@ -84,7 +83,7 @@ def check_empty_values(arguments: Sequence[str]) -> None:
 
 
 def _explained(
-    error: CycloptsError, command: str, known: Callable[[], ArgumentCollection]
+    error: CycloptsError, command: str, known: Callable[[], Sequence[Argument]]
 ) -> tuple[str, str]:
     """Return what is wrong, and what was probably meant, which can be empty."""
     match error:
@@ -108,7 +107,7 @@ def _explained(
     return explained
 
 
-def _meant_option(option: str, known: ArgumentCollection) -> str:
+def _meant_option(option: str, known: Iterable[Argument]) -> str:
     names = [name for argument in known for name in argument.names]
     options = [name for name in names if name.startswith("--")]
     long = f"-{option}" if not option.startswith("--") and len(option) > 2 else option
@@ -133,7 +132,7 @@ def _meant_program_option(word: str) -> str:
     return "options follow the command, as in `skillwire list --json`"
 
 
-def _where_arguments_go(command: str, known: ArgumentCollection) -> str:
+def _where_arguments_go(command: str, known: Iterable[Argument]) -> str:
     """Return the hint for an argument too many: which arguments the command takes, or where they must be."""
     positional = [argument for argument in known if not argument.name.startswith("-")]
     if any(argument.token_count()[1] for argument in positional):

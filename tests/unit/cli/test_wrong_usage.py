@@ -209,4 +209,4 @@ def test_every_option_with_a_value_names_it(command: str) -> None:
     for option in options(command):
         if option.token_count()[0]:
             shown = option.parameter.metavar or ""
-            assert re.fullmatch(r"[\[\]A-Z:_|,]+", str(shown)), option.name
+            assert re.fullmatch(r"[\[\]A-Z:_|,= …]+", str(shown)), option.name

@@ -40,24 +40,24 @@ _skillwire() {
     done
     case $command in
         serve)
-            options='--http --static --prefix --follow-links --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --contract --tolerant --block-key --drive --drive-header --help'
+            options='--http --static --prefix --follow-links --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --contract --tolerant --block-key --drive --drive-header --help'
             valued=' --prefix --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
             ;;
         check)
-            options='--format --json --strict --follow-links --contract --block-key --fix --adopt --yes --changed-since --help'
-            valued=' --format --block-key --changed-since '
+            options='--format --json --strict --select --ignore --severity --baseline --write-baseline --prune --follow-links --config --with-config --no-config --contract --block-key --fix --adopt --yes --changed-since --help'
+            valued=' --format --select --ignore --severity --baseline --config --block-key --changed-since '
             ;;
         list)
-            options='--json --follow-links --allow --token-env --help'
-            valued=' --allow --token-env '
+            options='--json --follow-links --config --with-config --no-config --allow --token-env --help'
+            valued=' --config --allow --token-env '
             ;;
         show)
-            options='--from --follow-links --json --allow --token-env --help'
-            valued=' --from --allow --token-env '
+            options='--from --follow-links --config --with-config --no-config --json --allow --token-env --help'
+            valued=' --from --config --allow --token-env '
             ;;
         read)
-            options='--from --follow-links --json --raw --allow --token-env --help'
-            valued=' --from --allow --token-env '
+            options='--from --follow-links --config --with-config --no-config --json --raw --allow --token-env --help'
+            valued=' --from --config --allow --token-env '
             ;;
         servers)
             options='--probe --forget --allow --token-env --json --help'
@@ -108,20 +108,20 @@ _skillwire() {
             valued=' --label --prefix --token-env --config '
             ;;
         publish)
-            options='--out --json --follow-links --help'
-            valued=' --out '
+            options='--out --json --follow-links --config --with-config --no-config --help'
+            valued=' --out --config '
             ;;
         visibility)
-            options='--from --assistant --user --follow-links --config --json --help'
+            options='--from --assistant --user --follow-links --config --with-config --json --help'
             valued=' --from --assistant --user --config '
             ;;
         project)
-            options='--out --check --json --block-key --follow-links --help'
-            valued=' --out --block-key '
+            options='--out --check --json --block-key --follow-links --config --with-config --no-config --help'
+            valued=' --out --block-key --config '
             ;;
         graph)
-            options='--format --json --block-key --follow-links --help'
-            valued=' --format --block-key '
+            options='--format --json --block-key --follow-links --config --with-config --no-config --help'
+            valued=' --format --block-key --config '
             ;;
         new)
             options='--contract --block-key --help'
@@ -135,13 +135,17 @@ _skillwire() {
             options='--client --token-env --json --help'
             valued=' --client --token-env '
             ;;
+        pack)
+            options='--mcpb --plugin --name --version --description --author --json --yes --config --with-config --no-config --help'
+            valued=' --mcpb --plugin --name --version --description --author --config '
+            ;;
         help)
             options=''
             valued='  '
             ;;
         *)
             options='-h --help -V --version'
-            commands='serve check list show read servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive help'
+            commands='serve check list show read servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack help'
             ;;
     esac
     if [[ -z $command ]]; then
@@ -186,14 +190,22 @@ _skillwire() {
             'serve --block-key') _skillwire_nothing ;;
             'serve --drive-header') _skillwire_nothing ;;
             'check --format') _skillwire_words 'text json sarif github' ;;
+            'check --select') _skillwire_nothing ;;
+            'check --ignore') _skillwire_nothing ;;
+            'check --severity') _skillwire_nothing ;;
+            'check --baseline') : ;;
+            'check --config') : ;;
             'check --block-key') _skillwire_nothing ;;
             'check --changed-since') _skillwire_nothing ;;
+            'list --config') : ;;
             'list --allow') _skillwire_nothing ;;
             'list --token-env') _skillwire_variables ;;
             'show --from') : ;;
+            'show --config') : ;;
             'show --allow') _skillwire_nothing ;;
             'show --token-env') _skillwire_variables ;;
             'read --from') : ;;
+            'read --config') : ;;
             'read --allow') _skillwire_nothing ;;
             'read --token-env') _skillwire_variables ;;
             'servers --forget') _skillwire_nothing ;;
@@ -233,27 +245,34 @@ _skillwire() {
             'sources --token-env') _skillwire_variables ;;
             'sources --config') : ;;
             'publish --out') _skillwire_folders ;;
+            'publish --config') : ;;
             'visibility --from') : ;;
             'visibility --assistant') _skillwire_words 'on off reset' ;;
             'visibility --user') _skillwire_words 'on off reset' ;;
             'visibility --config') : ;;
             'project --out') _skillwire_folders ;;
             'project --block-key') _skillwire_nothing ;;
+            'project --config') : ;;
             'graph --format') _skillwire_words 'text json mermaid dot' ;;
             'graph --block-key') _skillwire_nothing ;;
+            'graph --config') : ;;
             'new --block-key') _skillwire_nothing ;;
             'schema --block-key') _skillwire_nothing ;;
             'drive --client') _skillwire_nothing ;;
             'drive --token-env') _skillwire_variables ;;
+            'pack --mcpb') : ;;
+            'pack --plugin') _skillwire_words 'claude codex' ;;
+            'pack --name') _skillwire_nothing ;;
+            'pack --version') _skillwire_nothing ;;
+            'pack --description') _skillwire_nothing ;;
+            'pack --author') _skillwire_nothing ;;
+            'pack --config') : ;;
         esac
         return
     fi
     case "$command $position" in
         'serve '*) : ;;
-        'serve '1) _skillwire_nothing ;;
-        'serve '2) _skillwire_nothing ;;
         'check '*) : ;;
-        'check '1) _skillwire_nothing ;;
         'list '*) : ;;
         'show '0) : ;;
         'read '0) : ;;
@@ -280,7 +299,8 @@ _skillwire() {
         'new '0) _skillwire_folders ;;
         'drive '0) _skillwire_words 'list' ;;
         'drive '1) _skillwire_nothing ;;
-        'help '0) _skillwire_words 'serve check list show read servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive' ;;
+        'pack '*) : ;;
+        'help '0) _skillwire_words 'serve check list show read servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack' ;;
         *) _skillwire_nothing ;;
     esac
 }

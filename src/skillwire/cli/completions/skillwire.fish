@@ -61,6 +61,7 @@ complete -c skillwire -n __skillwire_no_command -a graph -d 'Show which skills d
 complete -c skillwire -n __skillwire_no_command -a new -d 'Create a skill from a template.'
 complete -c skillwire -n __skillwire_no_command -a schema -d 'Print the JSON Schema of skill frontmatter.'
 complete -c skillwire -n __skillwire_no_command -a drive -d 'Show the live skills of running programs.'
+complete -c skillwire -n __skillwire_no_command -a pack -d 'Pack skills into a bundle or plugin that clients install.'
 complete -c skillwire -n __skillwire_no_command -a help -d 'Explain one command.'
 
 complete -c skillwire -n '__skillwire_using serve' -s h -l help -d 'Show this help.'
@@ -81,7 +82,8 @@ complete -c skillwire -n '__skillwire_using serve' -l legacy-uris -d 'Also accep
 complete -c skillwire -n '__skillwire_using serve' -l scheme -x -d 'Scheme of all skill URIs, such as github.'
 complete -c skillwire -n '__skillwire_using serve' -l authority -x -d 'What follows that scheme, before the skill'
 complete -c skillwire -n '__skillwire_using serve' -l config -r -F -d 'Use this configuration file instead of your own.'
-complete -c skillwire -n '__skillwire_using serve' -l no-config -d 'Do not use a configuration file.'
+complete -c skillwire -n '__skillwire_using serve' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using serve' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using serve' -l allow-config -d 'Let the pages and their tools change the configuration file and what is served.'
 complete -c skillwire -n '__skillwire_using serve' -l no-cache -d 'Do not cache responses.'
 complete -c skillwire -n '__skillwire_using serve' -l token-env -r -f -a '(set -nx)' -d 'Environment variable with the bearer token that HTTP clients must send.'
@@ -100,11 +102,20 @@ complete -c skillwire -n '__skillwire_using check' -s h -l help -d 'Show this he
 complete -c skillwire -n '__skillwire_using check' -l format -r -f -a 'text json sarif github' -d 'Output format.'
 complete -c skillwire -n '__skillwire_using check' -l json -d 'Same as --format json'
 complete -c skillwire -n '__skillwire_using check' -l strict -d 'Also fail on warnings, and if no skill is found.'
+complete -c skillwire -n '__skillwire_using check' -l select -x -d 'Report only these rules'
+complete -c skillwire -n '__skillwire_using check' -l ignore -x -d 'Do not report these rules.'
+complete -c skillwire -n '__skillwire_using check' -l severity -x -d 'Set the severity of rules'
+complete -c skillwire -n '__skillwire_using check' -l baseline -r -F -d 'Do not report the old problems in this file.'
+complete -c skillwire -n '__skillwire_using check' -l write-baseline -d 'Write all current problems to the baseline.'
+complete -c skillwire -n '__skillwire_using check' -l prune -d 'Remove problems that no longer occur from the baseline.'
 complete -c skillwire -n '__skillwire_using check' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using check' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using check' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using check' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using check' -l contract -d 'Also check the repository contract.'
 complete -c skillwire -n '__skillwire_using check' -l block-key -x -d 'Frontmatter key of the contract\'s metadata block.'
 complete -c skillwire -n '__skillwire_using check' -l fix -d 'Fix problems that have exactly one fix.'
-complete -c skillwire -n '__skillwire_using check' -l adopt -d 'With --contract --fix, write a metadata block into skills without one, and move metadata.yaml into it.'
+complete -c skillwire -n '__skillwire_using check' -l adopt -d 'With --fix, write a metadata block into skills without one, and move metadata.yaml into it.'
 complete -c skillwire -n '__skillwire_using check' -l yes -d 'With --fix, write without asking.'
 complete -c skillwire -n '__skillwire_using check' -l changed-since -x -d 'Report only skills that changed since this commit, and skills that depend on them.'
 complete -c skillwire -n '__skillwire_using check' -F
@@ -112,6 +123,9 @@ complete -c skillwire -n '__skillwire_using check' -F
 complete -c skillwire -n '__skillwire_using list' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using list' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using list' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using list' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using list' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using list' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using list' -l allow -x -d 'For this server in a project\'s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).'
 complete -c skillwire -n '__skillwire_using list' -l token-env -r -f -a '(set -nx)' -d 'Environment variable with the bearer token to send to the server\'s URL.'
 complete -c skillwire -n '__skillwire_using list' -F
@@ -119,6 +133,9 @@ complete -c skillwire -n '__skillwire_using list' -F
 complete -c skillwire -n '__skillwire_using show' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using show' -l from -r -F -d 'Search this source or server (repeatable).'
 complete -c skillwire -n '__skillwire_using show' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using show' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using show' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using show' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using show' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using show' -l allow -x -d 'For this server in a project\'s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).'
 complete -c skillwire -n '__skillwire_using show' -l token-env -r -f -a '(set -nx)' -d 'Environment variable with the bearer token to send to the server\'s URL.'
@@ -127,6 +144,9 @@ complete -c skillwire -n '__skillwire_using show; and __skillwire_at 0' -F
 complete -c skillwire -n '__skillwire_using read' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using read' -l from -r -F -d 'Search this source or server (repeatable).'
 complete -c skillwire -n '__skillwire_using read' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using read' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using read' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using read' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using read' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using read' -l raw -d 'Print the bytes unchanged, even binary ones.'
 complete -c skillwire -n '__skillwire_using read' -l allow -x -d 'For this server in a project\'s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).'
@@ -229,6 +249,9 @@ complete -c skillwire -n '__skillwire_using publish' -s h -l help -d 'Show this 
 complete -c skillwire -n '__skillwire_using publish' -l out -r -f -a '(__fish_complete_directories)' -d 'Folder that your web server serves as the root of the site.'
 complete -c skillwire -n '__skillwire_using publish' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using publish' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using publish' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using publish' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using publish' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using publish' -F
 
 complete -c skillwire -n '__skillwire_using visibility' -s h -l help -d 'Show this help.'
@@ -237,6 +260,7 @@ complete -c skillwire -n '__skillwire_using visibility' -l assistant -r -f -a 'o
 complete -c skillwire -n '__skillwire_using visibility' -l user -r -f -a 'on off reset' -d 'Whether people get a prompt for it.'
 complete -c skillwire -n '__skillwire_using visibility' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
 complete -c skillwire -n '__skillwire_using visibility' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using visibility' -l with-config -d 'Also look in the configured sources if you name others.'
 complete -c skillwire -n '__skillwire_using visibility' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using visibility; and __skillwire_at 0' -F
 
@@ -246,6 +270,9 @@ complete -c skillwire -n '__skillwire_using project' -l check -d 'Write nothing.
 complete -c skillwire -n '__skillwire_using project' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using project' -l block-key -x -d 'Frontmatter key of the contract\'s metadata block.'
 complete -c skillwire -n '__skillwire_using project' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using project' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using project' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using project' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using project; and __skillwire_at 0' -F
 
 complete -c skillwire -n '__skillwire_using graph' -s h -l help -d 'Show this help.'
@@ -253,6 +280,9 @@ complete -c skillwire -n '__skillwire_using graph' -l format -r -f -a 'text json
 complete -c skillwire -n '__skillwire_using graph' -l json -d 'Same as --format json'
 complete -c skillwire -n '__skillwire_using graph' -l block-key -x -d 'Frontmatter key of the contract\'s metadata block.'
 complete -c skillwire -n '__skillwire_using graph' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using graph' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using graph' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using graph' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using graph' -F
 
 complete -c skillwire -n '__skillwire_using new' -s h -l help -d 'Show this help.'
@@ -270,5 +300,19 @@ complete -c skillwire -n '__skillwire_using drive' -l token-env -r -f -a '(set -
 complete -c skillwire -n '__skillwire_using drive' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using drive; and __skillwire_at 0' -f -a 'list'
 
+complete -c skillwire -n '__skillwire_using pack' -s h -l help -d 'Show this help.'
+complete -c skillwire -n '__skillwire_using pack' -l mcpb -r -F -d 'Write a bundle that Claude Desktop installs with a double click.'
+complete -c skillwire -n '__skillwire_using pack' -l plugin -r -f -a 'claude codex' -d 'Write a plugin for claude (Claude Code) or codex.'
+complete -c skillwire -n '__skillwire_using pack' -l name -x -d 'Name of the result.'
+complete -c skillwire -n '__skillwire_using pack' -l version -x -d 'Semantic version.'
+complete -c skillwire -n '__skillwire_using pack' -l description -x -d 'Description.'
+complete -c skillwire -n '__skillwire_using pack' -l author -x -d 'Author.'
+complete -c skillwire -n '__skillwire_using pack' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using pack' -l yes -d 'Do not ask for confirmation.'
+complete -c skillwire -n '__skillwire_using pack' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using pack' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using pack' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
+complete -c skillwire -n '__skillwire_using pack' -F
+
 complete -c skillwire -n '__skillwire_using help' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive'
+complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack'

@@ -28,6 +28,7 @@ _skillwire_commands() {
         'new:Create a skill from a template.'
         'schema:Print the JSON Schema of skill frontmatter.'
         'drive:Show the live skills of running programs.'
+        'pack:Pack skills into a bundle or plugin that clients install.'
         'help:Explain one command.'
     )
     _describe command commands
@@ -63,7 +64,8 @@ _skillwire() {
                 '--scheme=[Scheme of all skill URIs, such as github.]:NAME:' \
                 '--authority=[What follows that scheme, before the skill]:PATH:' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
-                '--no-config[Do not use a configuration file.]' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
                 '--allow-config[Let the pages and their tools change the configuration file and what is served.]' \
                 '--no-cache[Do not cache responses.]' \
                 '--token-env=[Environment variable with the bearer token that HTTP clients must send.]:VARIABLE:_parameters -g "*export*"' \
@@ -77,8 +79,6 @@ _skillwire() {
                 '--drive[Let running programs connect and provide live skills.]' \
                 '*--drive-header=[Pass this request header to programs.]:HEADER:' \
                 '*:SOURCE:_files' \
-                '2:*:' \
-                '3:*:' \
                 && return
             ;;
         check)
@@ -87,15 +87,23 @@ _skillwire() {
                 '--format=[Output format.]:FORMAT:(text json sarif github)' \
                 '--json[Same as --format json]' \
                 '--strict[Also fail on warnings, and if no skill is found.]' \
+                '*--select=[Report only these rules]:RULE:' \
+                '*--ignore=[Do not report these rules.]:RULE:' \
+                '*--severity=[Set the severity of rules]:RULE=LEVEL:' \
+                '--baseline=[Do not report the old problems in this file.]:FILE:_files' \
+                '--write-baseline[Write all current problems to the baseline.]' \
+                '--prune[Remove problems that no longer occur from the baseline.]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
                 '--contract[Also check the repository contract.]' \
                 '--block-key=[Frontmatter key of the contract'\''s metadata block.]:KEY:' \
                 '--fix[Fix problems that have exactly one fix.]' \
-                '--adopt[With --contract --fix, write a metadata block into skills without one, and move metadata.yaml into it.]' \
+                '--adopt[With --fix, write a metadata block into skills without one, and move metadata.yaml into it.]' \
                 '--yes[With --fix, write without asking.]' \
                 '--changed-since=[Report only skills that changed since this commit, and skills that depend on them.]:COMMIT:' \
                 '*:PATH:_files' \
-                '2:*:' \
                 && return
             ;;
         list)
@@ -103,6 +111,9 @@ _skillwire() {
                 '(- *)'{-h,--help}'[Show this help.]' \
                 '--json[Print JSON]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
                 '*--allow=[For this server in a project'\''s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).]:LABEL:' \
                 '--token-env=[Environment variable with the bearer token to send to the server'\''s URL.]:VARIABLE:_parameters -g "*export*"' \
                 '*:SOURCE:_files' \
@@ -113,6 +124,9 @@ _skillwire() {
                 '(- *)'{-h,--help}'[Show this help.]' \
                 '*--from=[Search this source or server (repeatable).]:SOURCE:_files' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
                 '--json[Print JSON]' \
                 '*--allow=[For this server in a project'\''s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).]:LABEL:' \
                 '--token-env=[Environment variable with the bearer token to send to the server'\''s URL.]:VARIABLE:_parameters -g "*export*"' \
@@ -124,6 +138,9 @@ _skillwire() {
                 '(- *)'{-h,--help}'[Show this help.]' \
                 '*--from=[Search this source or server (repeatable).]:SOURCE:_files' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
                 '--json[Print JSON]' \
                 '--raw[Print the bytes unchanged, even binary ones.]' \
                 '*--allow=[For this server in a project'\''s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).]:LABEL:' \
@@ -271,6 +288,9 @@ _skillwire() {
                 '--out=[Folder that your web server serves as the root of the site.]:FOLDER:_files -/' \
                 '--json[Print JSON]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
                 '*:SOURCE:_files' \
                 && return
             ;;
@@ -282,6 +302,7 @@ _skillwire() {
                 '--user=[Whether people get a prompt for it.]:VALUE:(on off reset)' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also look in the configured sources if you name others.]' \
                 '--json[Print JSON]' \
                 '1:SKILL:_files' \
                 && return
@@ -294,6 +315,9 @@ _skillwire() {
                 '--json[Print JSON]' \
                 '--block-key=[Frontmatter key of the contract'\''s metadata block.]:KEY:' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
                 '1:PATH:_files' \
                 && return
             ;;
@@ -304,6 +328,9 @@ _skillwire() {
                 '--json[Same as --format json]' \
                 '--block-key=[Frontmatter key of the contract'\''s metadata block.]:KEY:' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
                 '*:PATH:_files' \
                 && return
             ;;
@@ -332,10 +359,27 @@ _skillwire() {
                 '2:URL:' \
                 && return
             ;;
+        pack)
+            _arguments \
+                '(- *)'{-h,--help}'[Show this help.]' \
+                '--mcpb=[Write a bundle that Claude Desktop installs with a double click.]:FILE:_files' \
+                '--plugin=[Write a plugin for claude (Claude Code) or codex.]:CLIENT FOLDER:(claude codex)' \
+                '--name=[Name of the result.]:NAME:' \
+                '--version=[Semantic version.]:VERSION:' \
+                '--description=[Description.]:TEXT:' \
+                '--author=[Author.]:NAME:' \
+                '--json[Print JSON]' \
+                '--yes[Do not ask for confirmation.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*:SOURCE:_files' \
+                && return
+            ;;
         help)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '1:COMMAND:(serve check list show read servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive)' \
+                '1:COMMAND:(serve check list show read servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack)' \
                 && return
             ;;
     esac
