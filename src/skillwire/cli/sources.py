@@ -35,7 +35,7 @@ from skillwire.sources.fetched import FetchedSource
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.sources.prefix import PrefixedSource
 from skillwire.terminal.messages import pluralize
-from skillwire.terminal.options import json_of
+from skillwire.terminal.options import CONFIGURATION, json_of
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console, stdout_console
 
 Action: TypeAlias = Literal["list", "add", "remove", "update"]
@@ -123,7 +123,10 @@ def sources(
         Parameter(metavar="VARIABLE", help="Environment variable with the token for the added source."),
     ] = None,
     config: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
+        Path | None,
+        Parameter(
+            group=CONFIGURATION, metavar="FILE", help="Use this configuration file instead of your own."
+        ),
     ] = None,
     json: Annotated[
         bool, json_of("[{label, kind, source, given_by, state}] or [{label, state, error}]")

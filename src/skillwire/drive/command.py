@@ -18,7 +18,7 @@ from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.transports import ServerAddress
 from skillwire.errors import SkillwireError
 from skillwire.safe_text import collapse_lines, quoted
-from skillwire.terminal.options import json_of
+from skillwire.terminal.options import SELECTION, SERVERS, json_of
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console
 
 _VERSION = "2026-07-28"
@@ -192,11 +192,12 @@ def drive(
     /,
     *,
     client: Annotated[
-        str | None, Parameter(metavar="PROGRAM", help="Show only this program, given by its client id.")
+        str | None,
+        Parameter(group=SELECTION, metavar="PROGRAM", help="Show only this program, given by its client id."),
     ] = None,
     token_env: Annotated[
         str | None,
-        Parameter(metavar="VARIABLE", help="Environment variable with the server's token."),
+        Parameter(group=SERVERS, metavar="VARIABLE", help="Environment variable with the server's token."),
     ] = None,
     json: Annotated[bool, json_of("[{client, type, path, method, description}]")] = False,
 ) -> int:

@@ -112,3 +112,10 @@ def test_a_source_between_options_is_explained(cli: Cli, good: Path) -> None:
     assert done.code == 2
     assert "unexpected argument `other`" in done.err
     assert "side by side" in done.err
+
+
+def test_help_of_a_command_lists_options_in_groups(cli: Cli) -> None:
+    headings = re.findall(r"^╭─ (.+?) ─", cli("serve", "--help").out, re.MULTILINE)
+    assert headings[0] == "Arguments"
+    assert {"HTTP", "Which skills", "Configuration", "Repository contract", "Live skills"} <= set(headings)
+    assert cli("list", "--help").out.index("╭─ Output ") > cli("list", "--help").out.index("╭─ Servers ")
