@@ -39,6 +39,8 @@ def cache(
     skillwire cache remove github
     ```
     """
+    if json and action == "remove":
+        raise UsageError("`cache remove` prints no JSON", hint="remove `--json`")
     with open_existing_state() as state:
         cached = [] if state is None else state.cache.list_files()
         if (
@@ -51,7 +53,7 @@ def cache(
             )
         if action == "remove":
             count = 0 if state is None else state.cache.purge(label)
-            stderr_console().print(f"{pluralize(count, 'file')} deleted")
+            stderr_console().print(f"{pluralize(count, 'file')} removed")
             return 0
     _print([each for each in cached if label in {None, each.label}], as_json=json)
     return 0

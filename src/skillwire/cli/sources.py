@@ -134,8 +134,9 @@ def sources(
 ) -> int:
     """List, add, remove or update the sources in the configuration file.
 
-    `skillwire serve` serves these sources, besides those that you name. `update` fetches archives,
-    repositories and websites now. A running server fetches repositories and websites every five minutes.
+    `skillwire serve` serves these sources if you name none. With `--with-config`, it serves them besides
+    those that you name. `update` fetches archives, repositories and websites now. Folders are always current.
+    A running server fetches repositories and websites every five minutes.
 
     For example:
 
@@ -154,6 +155,8 @@ def sources(
         option := next((each for each, value in options.items() if value is not None), None)
     ):
         raise UsageError(f"`{option}` is only for `sources add`", hint=f"remove `{option}`")
+    if json and action in {"add", "remove"}:
+        raise UsageError(f"`sources {action}` prints no JSON", hint="remove `--json`")
     if action == "add":
         return _add(file, names or [], ConfiguredSource("", label, prefix, token_env))
     if action == "remove":
@@ -219,11 +222,12 @@ def _all(file: ConfigFile, *, to_fetch: bool) -> list[OpenedSource]:
 
 def _select_sources(opened: list[OpenedSource], names: Sequence[str]) -> list[OpenedSource]:
     """Return the named sources, or all sources if none is named. Raises `UsageError`."""
-    chosen = [each for each in opened if not names or {each.source.label, each.wanted.argument} & set(names)]
-    known = {name for each in chosen for name in (each.source.label, each.wanted.argument)}
-    if unknown := next((name for name in names if name not in known), None):
+    wanted = {name: {name, str(local_path(name).resolve())} if is_local(name) else {name} for name in names}
+    known = {name for each in opened for name in (each.source.label, each.wanted.argument)}
+    if unknown := next((name for name, meant in wanted.items() if not meant & known), None):
         raise UsageError(f"there is no source {quoted(unknown)}", hint="`skillwire sources` lists them")
-    return chosen
+    chosen = {name for meant in wanted.values() for name in meant}
+    return [each for each in opened if not names or {each.source.label, each.wanted.argument} & chosen]
 
 
 def _update(opened: list[OpenedSource], *, as_json: bool) -> int:
@@ -238,6 +242,9 @@ def _update(opened: list[OpenedSource], *, as_json: bool) -> int:
     else:
         for source in fetched:
             print_line(f"{source.label}\t{source.status}")
+        for source in sources:
+            if source not in mounted and source.label not in failures:
+                print_line(f"{source.label}\t{source.status}, nothing to fetch")
     for label, reason in failures.items():
         print_error(f"cannot fetch {quoted(label)}: {reason}")
     stderr_console().print(f"{pluralize(len(fetched), 'source')} fetched")

@@ -124,7 +124,7 @@ def test_options_are_kept_and_used(config: Path, good: Path, cli: Cli) -> None:
     assert uris == ["skill://acme/team/refunds/SKILL.md", "skill://acme/team/returns/SKILL.md"]
 
 
-def test_a_repository_is_fetched_by_sync(config: Path, good: Path, cli: Cli) -> None:
+def test_a_repository_is_fetched_by_update(config: Path, good: Path, cli: Cli) -> None:
     origin = Origin(good / "origin")
     commit = origin.commit(skill("first"))
     cli("sources", "add", f"git+file://{origin.folder}", "--label", "repo")
@@ -286,3 +286,27 @@ def test_a_relative_folder_begins_where_the_file_is(config: Path, good: Path, cl
     config.write_text("[[sources]]\nsource = 'mine'\n")
     assert names(cli) == ["other"]
     assert cli("sources", "remove", "mine").code == 0
+
+
+@pytest.mark.parametrize("action", ["list", "update"])
+@pytest.mark.parametrize("name", ["good", "./good", "mine"])
+def test_an_action_accepts_a_folder_as_it_was_added(config: Path, cli: Cli, action: str, name: str) -> None:
+    cli("sources", "add", "./good", "--label", "mine")
+    done = cli("sources", action, name)
+    assert (done.code, done.out.split("\t")[0]) == (0, "mine")
+
+
+def test_updating_a_folder_says_that_nothing_is_fetched(config: Path, cli: Cli) -> None:
+    cli("sources", "add", "good")
+    done = cli("sources", "update")
+    assert (done.code, done.out) == (0, "good\tthere, nothing to fetch\n")
+    assert done.err == "0 sources fetched\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["sources", "remove", "good"], ["sources", "add", "x"], ["cache", "remove"]]
+)
+def test_json_is_refused_where_nothing_is_printed(config: Path, cli: Cli, arguments: list[str]) -> None:
+    done = cli(*arguments, "--json")
+    assert done.code == 2
+    assert "prints no JSON" in done.err
