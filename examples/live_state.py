@@ -5,7 +5,7 @@ Start a server, then this, then read:
     skillwire serve --http 8765 --drive
     python examples/live_state.py ws://127.0.0.1:8765
     curl http://127.0.0.1:8765/skills/queue/jobs
-    skillwire drive tree http://127.0.0.1:8765
+    skillwire drive list http://127.0.0.1:8765
 """
 
 import sys

@@ -25,6 +25,7 @@ SLOW = (
     "unit/app/test_log_limit.py",
     "unit/authoring/test_every_way_to_serve.py",
     "unit/cli/test_install_command.py",
+    "unit/cli/test_completion_scripts.py",
     "unit/cli/test_switching_from_skilljack.py",
     "unit/drive/test_hostile.py",
     "unit/host/test_bridge_process.py",

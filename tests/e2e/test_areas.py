@@ -110,7 +110,7 @@ def test_without_an_area_its_commands_and_options_are_gone(build: Build, area: s
         assert build.run(command).returncode == 2
     if option := OPTIONS.get(area):
         done = build.run("serve", build.skills, option)
-        assert (done.returncode, f"unknown option: {option}" in done.stderr) == (2, True)
+        assert (done.returncode, f"unknown option `{option}`" in done.stderr) == (2, True)
         assert option not in build.run("serve", "--help").stdout
 
 

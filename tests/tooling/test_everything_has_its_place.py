@@ -85,6 +85,7 @@ def test_every_command_is_in_the_table_and_in_the_docs() -> None:
         "servers",
         "login",
         "logout",
+        "completion",
         "diff",
         "approve",
         "revoke",

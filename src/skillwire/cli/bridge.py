@@ -40,6 +40,9 @@ from skillwire.safe_text import escape_invisible, quoted
 from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import (
+    COMPATIBILITY,
+    MODELS,
+    SERVERS,
     AllowHost,
     AllowOrigin,
     AllowPublic,
@@ -74,6 +77,7 @@ def bridge(
     trust: Annotated[
         list[str] | None,
         Parameter(
+            group=SERVERS,
             name="--trust",
             metavar="LABEL",
             help="Offer all skills from this server to every client, without approval (repeatable).",
@@ -82,21 +86,32 @@ def bridge(
     http: Http = None,
     catalog: Annotated[
         Literal["instructions", "tool-description"],
-        Parameter(metavar="PLACE", show_default=True, help="Where models find the list of skills."),
+        Parameter(
+            group=MODELS, metavar="PLACE", show_default=True, help="Where models find the list of skills."
+        ),
     ] = "instructions",
     catalog_tokens: Annotated[
-        int, Parameter(metavar="N", show_default=True, help="Maximum length of that list, in tokens.")
+        int,
+        Parameter(
+            group=MODELS, metavar="N", show_default=True, help="Maximum length of that list, in tokens."
+        ),
     ] = DEFAULT_TOKENS,
     prompt_content: BridgedPromptContents = "resource",
     no_drafts: Annotated[
-        bool, Parameter(help="Do not serve the index and manifests of earlier drafts of the extension.")
+        bool,
+        Parameter(
+            group=COMPATIBILITY,
+            help="Do not serve the index and manifests of earlier drafts of the extension.",
+        ),
     ] = False,
     list_nonconforming: ListNonconforming = False,
     allow: Allow = None,
     server_token_env: Annotated[
         str | None,
         Parameter(
-            metavar="VARIABLE", help="Environment variable with the bearer token to send to the server's URL."
+            group=SERVERS,
+            metavar="VARIABLE",
+            help="Environment variable with the bearer token to send to the server's URL.",
         ),
     ] = None,
     token_env: ClientTokenEnv = None,

@@ -1,4 +1,4 @@
-"""`skillwire cache`: list or delete files cached from MCP servers."""
+"""`skillwire cache`: list or remove files cached from MCP servers."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -14,31 +14,33 @@ from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import json_of
 from skillwire.terminal.output import print_json, print_line, stderr_console, stdout_console
 
-Action: TypeAlias = Literal["ls", "purge"]
+Action: TypeAlias = Literal["list", "remove"]
 
 
 def cache(
     action: Annotated[
         Action,
-        Parameter(name="ACTION", show_default=True, help="`ls` lists cached files, `purge` deletes them."),
-    ] = "ls",
+        Parameter(name="ACTION", show_default=True, help="`list` lists cached files, `remove` deletes them."),
+    ] = "list",
     label: Annotated[str | None, Parameter(name="LABEL", help="Only files from this server.")] = None,
     /,
     *,
     json: Annotated[bool, json_of("[{origin, uri, digest, size, used_at, path}]")] = False,
 ) -> int:
-    """List or delete files cached from MCP servers. Deleted files are fetched again when needed.
+    """List or remove files cached from MCP servers. Removed files are fetched again when needed.
 
-    Before a cached file is used, it is checked against its digest. `purge` keeps approvals. To delete
+    Before a cached file is used, it is checked against its digest. `remove` keeps approvals. To delete
     everything stored about a server, use `skillwire servers --forget`.
 
     For example:
 
     ```
     skillwire cache
-    skillwire cache purge github
+    skillwire cache remove github
     ```
     """
+    if json and action == "remove":
+        raise UsageError("`cache remove` prints no JSON", hint="remove `--json`")
     with open_existing_state() as state:
         cached = [] if state is None else state.cache.list_files()
         if (
@@ -49,9 +51,9 @@ def cache(
             raise UsageError(
                 f"nothing is stored for {quoted(label)}", hint="`skillwire cache` lists all files"
             )
-        if action == "purge":
+        if action == "remove":
             count = 0 if state is None else state.cache.purge(label)
-            stderr_console().print(f"{pluralize(count, 'file')} deleted")
+            stderr_console().print(f"{pluralize(count, 'file')} removed")
             return 0
     _print([each for each in cached if label in {None, each.label}], as_json=json)
     return 0

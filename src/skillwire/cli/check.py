@@ -19,7 +19,7 @@ from skillwire.errors import UsageError
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
-from skillwire.terminal.options import FollowLinks, json_of
+from skillwire.terminal.options import OUTPUT, RULES, FollowLinks, json_of
 from skillwire.terminal.output import stderr_console
 
 
@@ -35,26 +35,39 @@ def check(
     *,
     format: Annotated[  # noqa: A002 - the name of the option
         Literal["text", "json", "sarif", "github"],
-        Parameter(metavar="FORMAT", help="Output format.", show_default=True),
+        Parameter(group=OUTPUT, metavar="FORMAT", help="Output format.", show_default=True),
     ] = "text",
     json: Annotated[
         bool, json_of("[{path, line, field, rule, severity, message, hint}]", same_as="--format json")
     ] = False,
-    strict: Annotated[bool, Parameter(help="Also fail on warnings, and if no skill is found.")] = False,
+    strict: Annotated[
+        bool, Parameter(group=RULES, help="Also fail on warnings, and if no skill is found.")
+    ] = False,
     select: Annotated[
         list[str] | None,
-        Parameter(metavar="RULE", help="Report only these rules: ids, first words of ids, or `all`."),
+        Parameter(
+            group=RULES, metavar="RULE", help="Report only these rules: ids, first words of ids, or `all`."
+        ),
     ] = None,
-    ignore: Annotated[list[str] | None, Parameter(metavar="RULE", help="Do not report these rules.")] = None,
+    ignore: Annotated[
+        list[str] | None, Parameter(group=RULES, metavar="RULE", help="Do not report these rules.")
+    ] = None,
     severity: Annotated[
         list[str] | None,
-        Parameter(metavar="RULE=LEVEL", help="Set the severity of rules: `error`, `warning` or `off`."),
+        Parameter(
+            group=RULES, metavar="RULE=LEVEL", help="Set the severity of rules: `error`, `warning` or `off`."
+        ),
     ] = None,
     baseline: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Do not report the old problems in this file.")
+        Path | None,
+        Parameter(group=RULES, metavar="FILE", help="Do not report the old problems in this file."),
     ] = None,
-    write_baseline: Annotated[bool, Parameter(help="Write all current problems to the baseline.")] = False,
-    prune: Annotated[bool, Parameter(help="Remove problems that no longer occur from the baseline.")] = False,
+    write_baseline: Annotated[
+        bool, Parameter(group=RULES, help="Write all current problems to the baseline.")
+    ] = False,
+    prune: Annotated[
+        bool, Parameter(group=RULES, help="Remove problems that no longer occur from the baseline.")
+    ] = False,
     follow_links: FollowLinks = False,
     config: ConfigOptions = None,
     areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),

@@ -14,30 +14,18 @@ from inspect import signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, get_args
 
-from cyclopts import (
-    App,
-    Argument,
-    CoercionError,
-    ConsumeMultipleError,
-    CycloptsError,
-    Group,
-    MissingArgumentError,
-    Parameter,
-    Token,
-    UnknownCommandError,
-    UnusedCliTokensError,
-)
+from cyclopts import App, Argument, CycloptsError, Group, Parameter
 
 from skillwire import __version__
 from skillwire.app.areas import area_commands, area_options
 from skillwire.area import Command
+from skillwire.cli.wrong_usage import check_empty_values, explain, unknown_command
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
-from skillwire.core.names import find_close_matches
 from skillwire.core.process import gc_paused, owned
 from skillwire.core.system import require_posix
 from skillwire.errors import InvalidValueError, SkillwireError, UsageError
-from skillwire.safe_text import quoted
 from skillwire.terminal.messages import NoSuchSkillError
+from skillwire.terminal.options import ARGUMENTS, OPTIONS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,8 +42,13 @@ _ADDRESS = re.compile(r"(?:(?:\[[^\]]*\]|[^\s/\\:\[\]]*):)?[0-9]+", re.ASCII)
 _HOST = re.compile(r"localhost|[0-9]+(?:\.[0-9]*)+|\[[0-9A-Fa-f:.]*\]|[0-9A-Fa-f]*::[0-9A-Fa-f:]*", re.ASCII)
 _AREA = "area_"
 """Prefix of the parameters that contain the options of areas."""
-_NUMBERS = {int: "a whole number", float: "a number"}
-_HELP, _VERSION = ("--help", "-h"), ("--version",)
+_ALL = "*"
+"""The name of a parameter whose fields are options, such as the options of an area."""
+_HELP, _VERSION = ("--help", "-h"), ("--version", "-V")
+_PROGRAM = Group("Options", sort_key=100)
+"""The options of the program itself, which `skillwire --help` lists last."""
+GROUPS = ("Serve", "Find", "Clients", "Trust", "Author", "Operate")
+"""The groups of commands, in the order in which `skillwire --help` lists them."""
 
 
 COMMANDS = {
@@ -110,6 +103,11 @@ COMMANDS = {
     "logout": Command(
         "skillwire.cli.login:logout", "Log out of an MCP server and revoke its tokens.", group="Clients"
     ),
+    "completion": Command(
+        "skillwire.cli.completion:completion",
+        "Print a script that completes command lines in your shell.",
+        group="Clients",
+    ),
     "verify": Command(
         "skillwire.cli.verify:verify",
         "Check that every file of a server's skills is as listed.",
@@ -146,10 +144,10 @@ COMMANDS = {
         group="Trust",
     ),
     "cache": Command(
-        "skillwire.cli.cache:cache", "List or delete files cached from MCP servers.", group="Operate"
+        "skillwire.cli.cache:cache", "List or remove files cached from MCP servers.", group="Operate"
     ),
     "sources": Command(
-        "skillwire.cli.sources:sources", "List, add, remove or fetch configured sources.", group="Serve"
+        "skillwire.cli.sources:sources", "List, add, remove or update configured sources.", group="Serve"
     ),
     "publish": Command(
         "skillwire.cli.publish:publish",
@@ -186,6 +184,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     try:
         with owned():
+            arguments = with_help(arguments)
+            check_empty_values(arguments)
             code = _run(with_command(with_http(arguments)))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader closed the pipe; the interpreter must not flush to it again at exit
@@ -196,6 +196,14 @@ def run(arguments: Sequence[str]) -> int:
     except (CycloptsError, SkillwireError) as error:
         return _explain(error, arguments)
     return code
+
+
+def with_help(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `help COMMAND` written as `COMMAND --help`, and `help` as `--help`."""
+    if list(arguments[:1]) != ["help"]:
+        return list(arguments)
+    command = [each for each in arguments[1:2] if each != "help" and not each.startswith("-")]
+    return [*command, "--help"]
 
 
 def with_http(arguments: Sequence[str]) -> list[str]:
@@ -247,12 +255,9 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
     from skillwire.terminal.output import print_error, print_problems, stderr_console  # noqa: PLC0415 - colours are slow to load
 
     match error:
-        case UnusedCliTokensError(unused_tokens=[unexpected, *_]):
-            hint = f"write all arguments side by side, before or after the options; {_help_hint(arguments)}"
-            print_error(f"unexpected argument {quoted(unexpected)}", hint=hint)
-            return EXIT_USAGE
         case CycloptsError():
-            print_error(_parser_message(error), hint=_help_hint(arguments))
+            usage = explain(error, name := _called(arguments)[0] or "", lambda: known_arguments(name))
+            print_error(str(usage), hint=usage.hint)
             return EXIT_USAGE
         case InvalidValueError():
             print_error(str(error), hint=_help_hint(arguments))
@@ -266,25 +271,6 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
         case _:
             print_error(str(error), hint=error.hint)
     return EXIT_PROBLEMS
-
-
-def _parser_message(error: CycloptsError) -> str:
-    """Return a message about wrong arguments in Skillwire's words instead of the parser's."""
-    match error:
-        case ConsumeMultipleError():
-            pass
-        case MissingArgumentError(keyword=str(option)):
-            return f"`{option}` requires a value"
-        case MissingArgumentError(argument=Argument(name=name)):
-            return f"`{name}` is missing"
-        case CoercionError(target_type=target, token=Token() as token) if target in _NUMBERS:
-            return f"`{token.keyword}` requires {_NUMBERS[target]}, not {quoted(token.value)}"
-        case UnknownCommandError(unused_tokens=[unknown, *_]):
-            return f"unknown option {quoted(unknown)}"
-        case _:
-            pass
-    message = str(error)
-    return message[:1].lower() + message[1:].removesuffix(".")
 
 
 def _called(arguments: Sequence[str]) -> tuple[str | None, Command | None]:
@@ -303,9 +289,7 @@ def _run(arguments: Sequence[str]) -> int:
     if name is None:
         return _parsed(arguments, all_commands())
     if command is None:  # the parser would load every command to report this
-        close = find_close_matches(name, all_commands(), 1)
-        hint = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the commands"
-        raise UsageError(f"unknown command {quoted(name)}", hint=hint)
+        raise unknown_command(name, all_commands(), _exists)
     if _asks_for_help(arguments):
         return _parsed(arguments, {name: command}, command_function(name))
     require_posix(f"`skillwire {name}`")
@@ -316,6 +300,24 @@ def _run(arguments: Sequence[str]) -> int:
         if not (options := area_options(name)):
             raise
     return _parsed(arguments, {name: command}, with_area_options(function, options))
+
+
+def _exists(line: str) -> bool:
+    """Return whether a command line to suggest, such as `check --fix`, names a command and its options."""
+    name, *words = line.split()
+    options = {word for word in words if word.startswith("--")}
+    if name == "help" or name in _VERSION:
+        return True
+    if name not in all_commands():
+        return False
+    return options <= {each for argument in known_arguments(name) for each in argument.names}
+
+
+def known_arguments(name: str) -> list[Argument]:
+    """Return the arguments and options of a command, including the options that areas add."""
+    app = App(name=name, default_parameter=Parameter(negative=()))
+    app.default(command_function(name))
+    return [each for each in app.assemble_argument_collection() if each.name != _ALL]
 
 
 def with_area_options(function: Callable[..., object], options: Mapping[str, type]) -> Callable[..., object]:
@@ -335,7 +337,7 @@ def with_area_options(function: Callable[..., object], options: Mapping[str, typ
     known = signature(function)
     parameters = [each for each in known.parameters.values() if each.name != "areas"]
     for area, flags in options.items():
-        annotation = Annotated[flags | None, Parameter(name="*")]
+        annotation = Annotated[flags | None, Parameter(name=_ALL)]
         more = SignatureParameter(
             _AREA + area, SignatureParameter.KEYWORD_ONLY, default=None, annotation=annotation
         )
@@ -360,18 +362,27 @@ def _parsed(
     app = App(
         name="skillwire",
         help="Serve Agent Skills to any MCP client, and use other servers' skills safely.",
+        help_epilogue="`skillwire COMMAND --help` or `skillwire help COMMAND` explains one command."
+        if function is None
+        else None,
         version=__version__,
         help_flags=_HELP,
         version_flags=_VERSION,
         console=_manual() if function is None or _asks_for_help(arguments) else None,
-        group_parameters=Group("Options"),
+        group_arguments=ARGUMENTS,
+        group_parameters=OPTIONS,
         default_parameter=Parameter(negative=(), show_default=False),
     )
-    for name, command in commands.items():
+    groups = {name: Group(name, sort_key=number) for number, name in enumerate(GROUPS)}
+    for place, (name, command) in enumerate(commands.items()):
         if function is None:
-            app.command(command.function, name=name, help=command.help)
+            group = groups.get(command.group, command.group)
+            app.command(command.function, name=name, help=command.help, group=group, sort_key=place)
         else:
             app.command(function, name=name, usage=_usage(name, function))
+    if function is None:
+        for (flag, _), does in ((_HELP, "Show this help."), (_VERSION, "Show the version.")):
+            app[flag].group, app[flag].help = (_PROGRAM,), does
     code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0
 

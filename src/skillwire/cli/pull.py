@@ -24,7 +24,7 @@ from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.pull_all import MAX_PULLED_BYTES, PulledSkill, PullOutcome, PullResult
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import pluralize
-from skillwire.terminal.options import FromServers, json_of
+from skillwire.terminal.options import SELECTION, FromServers, json_of
 from skillwire.terminal.output import print_json, print_line, stderr_console
 
 _CLIENT_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME")
@@ -43,11 +43,15 @@ def pull(
     dest: Annotated[Path | None, Parameter(name="DEST", help="Folder to write to.")] = None,
     /,
     *,
-    every: Annotated[bool, Parameter(name="--all", help="Download every skill of the server.")] = False,
+    every: Annotated[
+        bool, Parameter(group=SELECTION, name="--all", help="Download every skill of the server.")
+    ] = False,
     only: Annotated[
         str,
         Parameter(
-            metavar="PATTERN", help="With `--all`: only skills whose path or name matches, such as `team/*`."
+            group=SELECTION,
+            metavar="PATTERN",
+            help="With `--all`: only skills whose path or name matches, such as `team/*`.",
         ),
     ] = "",
     servers: FromServers = None,

@@ -14,7 +14,7 @@ from skillwire.errors import NotServedError
 from skillwire.features.content import with_meta
 from skillwire.protocol.translate import contents
 from skillwire.safe_text import quoted
-from skillwire.terminal.options import FollowLinks, FromAnywhere, SkillArgument, json_of
+from skillwire.terminal.options import OUTPUT, FollowLinks, FromAnywhere, SkillArgument, json_of
 from skillwire.terminal.output import print_content, print_error, print_json
 
 
@@ -29,7 +29,9 @@ def read(
     follow_links: FollowLinks = False,
     config: ConfigOptions = None,
     json: Annotated[bool, json_of("{contents: [{uri, mimeType, text?, blob?, _meta?}], _meta?}")] = False,
-    raw: Annotated[bool, Parameter(help="Print the bytes unchanged, even binary ones.")] = False,
+    raw: Annotated[
+        bool, Parameter(group=OUTPUT, help="Print the bytes unchanged, even binary ones.")
+    ] = False,
     allow: Allow = None,
     token_env: TokenEnv = None,
 ) -> int:

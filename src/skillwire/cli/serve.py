@@ -27,6 +27,10 @@ from skillwire.protocol.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.terminal.messages import pluralize, print_notice
 from skillwire.terminal.options import (
+    COMPATIBILITY,
+    CONFIGURATION,
+    MODELS,
+    SELECTION,
     AllowHost,
     AllowOrigin,
     AllowPublic,
@@ -53,24 +57,39 @@ def serve(
     http: Http = None,
     static: Annotated[
         bool,
-        Parameter(help="Do not change the list of skills after startup. Changed files are still served."),
+        Parameter(
+            group=SELECTION,
+            help="Do not change the list of skills after startup. Changed files are still served.",
+        ),
     ] = False,
     prefix: Annotated[
-        str | None, Parameter(metavar="PATH", help="Add this path before the URI paths of these skills.")
+        str | None,
+        Parameter(
+            group=SELECTION, metavar="PATH", help="Add this path before the URI paths of these skills."
+        ),
     ] = None,
     follow_links: Annotated[
-        bool, Parameter(help="Follow symbolic links that lead outside the folders.")
+        bool, Parameter(group=SELECTION, help="Follow symbolic links that lead outside the folders.")
     ] = False,
     catalog: Annotated[
         Literal["instructions", "tool-description"] | None,
-        Parameter(metavar="PLACE", show_default="instructions", help="Where models find the list of skills."),
+        Parameter(
+            group=MODELS,
+            metavar="PLACE",
+            show_default="instructions",
+            help="Where models find the list of skills.",
+        ),
     ] = None,
     catalog_tokens: Annotated[
-        int, Parameter(metavar="N", show_default=True, help="Maximum length of that list, in tokens.")
+        int,
+        Parameter(
+            group=MODELS, metavar="N", show_default=True, help="Maximum length of that list, in tokens."
+        ),
     ] = DEFAULT_TOKENS,
     tools: Annotated[
         Literal["always", "auto", "never"] | None,
         Parameter(
+            group=MODELS,
             metavar="WHEN",
             show_default="always",
             help="Which clients get the tools that load skills. `auto`: clients without the extension.",
@@ -80,6 +99,7 @@ def serve(
     prompts: Annotated[
         Literal["document", "whole"],
         Parameter(
+            group=MODELS,
             metavar="SCOPE",
             show_default=True,
             help="What a prompt contains: the `SKILL.md`, or the whole skill for clients with prompts only.",
@@ -88,33 +108,53 @@ def serve(
     prompt_tokens: Annotated[
         int | None,
         Parameter(
+            group=MODELS,
             metavar="N",
             show_default=f"{DEFAULT_PROMPT_TOKENS}",
             help="Maximum tokens of a prompt with a whole skill. A larger skill's prompt is its `SKILL.md`.",
         ),
     ] = None,
     no_drafts: Annotated[
-        bool, Parameter(help="Do not serve the index and manifests of earlier drafts of the extension.")
+        bool,
+        Parameter(
+            group=COMPATIBILITY,
+            help="Do not serve the index and manifests of earlier drafts of the extension.",
+        ),
     ] = False,
-    archives: Annotated[bool, Parameter(help="Also offer every skill as one archive.")] = False,
+    archives: Annotated[
+        bool, Parameter(group=COMPATIBILITY, help="Also offer every skill as one archive.")
+    ] = False,
     list_nonconforming: ListNonconforming = False,
     legacy_uris: Annotated[
-        bool, Parameter(help="Also accept `skill://NAME`, the form of URIs before the extension.")
+        bool,
+        Parameter(
+            group=COMPATIBILITY, help="Also accept `skill://NAME`, the form of URIs before the extension."
+        ),
     ] = False,
     scheme: Annotated[
         str | None,
-        Parameter(metavar="NAME", show_default="skill", help="Scheme of all skill URIs, such as `github`."),
+        Parameter(
+            group=COMPATIBILITY,
+            metavar="NAME",
+            show_default="skill",
+            help="Scheme of all skill URIs, such as `github`.",
+        ),
     ] = None,
     authority: Annotated[
         str | None,
-        Parameter(metavar="PATH", help="What follows that scheme, before the skill: `OWNER/REPO`."),
+        Parameter(
+            group=COMPATIBILITY,
+            metavar="PATH",
+            help="What follows that scheme, before the skill: `OWNER/REPO`.",
+        ),
     ] = None,
     config: ConfigOptions = None,
     allow_config: Annotated[
         bool,
         Parameter(
+            group=CONFIGURATION,
             help="Let the pages and their tools change the configuration file and what is served. Implies "
-            "`--with-config`."
+            "`--with-config`.",
         ),
     ] = False,
     no_cache: Annotated[

@@ -1,4 +1,4 @@
-"""`skillwire sources`: list, add, remove or fetch configured sources."""
+"""`skillwire sources`: list, add, remove or update configured sources."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,10 +35,10 @@ from skillwire.sources.fetched import FetchedSource
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.sources.prefix import PrefixedSource
 from skillwire.terminal.messages import pluralize
-from skillwire.terminal.options import json_of
+from skillwire.terminal.options import CONFIGURATION, json_of
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console, stdout_console
 
-Action: TypeAlias = Literal["list", "add", "remove", "sync"]
+Action: TypeAlias = Literal["list", "add", "remove", "update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,11 @@ def _print_rows(rows: list[_Row]) -> None:
 
 def sources(
     action: Annotated[
-        Action, Parameter(name="ACTION", show_default=True, help="What to do. `sync` fetches sources now.")
+        Action, Parameter(name="ACTION", show_default=True, help="What to do. `update` fetches sources now.")
     ] = "list",
     names: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="A source. To remove or fetch it, its label is enough."),
+        Parameter(name="SOURCE", help="A source. To list, remove or update it, its label is enough."),
     ] = None,
     /,
     *,
@@ -123,17 +123,20 @@ def sources(
         Parameter(metavar="VARIABLE", help="Environment variable with the token for the added source."),
     ] = None,
     config: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
+        Path | None,
+        Parameter(
+            group=CONFIGURATION, metavar="FILE", help="Use this configuration file instead of your own."
+        ),
     ] = None,
     json: Annotated[
         bool, json_of("[{label, kind, source, given_by, state}] or [{label, state, error}]")
     ] = False,
 ) -> int:
-    """List, add, remove or fetch the sources in the configuration file.
+    """List, add, remove or update the sources in the configuration file.
 
     Commands use these sources if you name none, or with `--with-config`. A running server follows the file.
-    `sync` fetches archives, repositories and websites now. A running server fetches repositories and websites
-    every five minutes.
+    `update` fetches archives, repositories and websites now. Folders are always current. A running server
+    fetches repositories and websites every five minutes.
 
     For example:
 
@@ -142,7 +145,7 @@ def sources(
     skillwire sources add https://github.com/acme/skills/tree/main/finance
     skillwire sources add https://example.com --label example
     skillwire sources
-    skillwire sources sync
+    skillwire sources update
     skillwire sources remove finance
     ```
     """
@@ -152,12 +155,14 @@ def sources(
         option := next((each for each, value in options.items() if value is not None), None)
     ):
         raise UsageError(f"`{option}` is only for `sources add`", hint=f"remove `{option}`")
+    if json and action in {"add", "remove"}:
+        raise UsageError(f"`sources {action}` prints no JSON", hint="remove `--json`")
     if action == "add":
         return _add(file, names or [], ConfiguredSource("", label, prefix, token_env))
     if action == "remove":
         return _remove(file, names or [])
-    opened = _select_sources(_all(file, to_fetch=action == "sync"), names or [])
-    return _sync(opened, as_json=json) if action == "sync" else print_sources(opened, as_json=json)
+    opened = _select_sources(_all(file, to_fetch=action == "update"), names or [])
+    return _update(opened, as_json=json) if action == "update" else print_sources(opened, as_json=json)
 
 
 def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> int:
@@ -217,14 +222,15 @@ def _all(file: ConfigFile, *, to_fetch: bool) -> list[OpenedSource]:
 
 def _select_sources(opened: list[OpenedSource], names: Sequence[str]) -> list[OpenedSource]:
     """Return the named sources, or all sources if none is named. Raises `UsageError`."""
-    chosen = [each for each in opened if not names or {each.source.label, each.wanted.argument} & set(names)]
-    known = {name for each in chosen for name in (each.source.label, each.wanted.argument)}
-    if unknown := next((name for name in names if name not in known), None):
+    wanted = {name: {name, str(local_path(name).resolve())} if is_local(name) else {name} for name in names}
+    known = {name for each in opened for name in (each.source.label, each.wanted.argument)}
+    if unknown := next((name for name, meant in wanted.items() if not meant & known), None):
         raise UsageError(f"there is no source {quoted(unknown)}", hint="`skillwire sources` lists them")
-    return chosen
+    chosen = {name for meant in wanted.values() for name in meant}
+    return [each for each in opened if not names or {each.source.label, each.wanted.argument} & chosen]
 
 
-def _sync(opened: list[OpenedSource], *, as_json: bool) -> int:
+def _update(opened: list[OpenedSource], *, as_json: bool) -> int:
     sources = [inner_source(each.source) for each in opened]
     mounted = [source for source in sources if isinstance(source, FetchedSource)]
     failures = {each.label: each.reason for each in sources if isinstance(each, UnavailableSource)}
@@ -236,6 +242,9 @@ def _sync(opened: list[OpenedSource], *, as_json: bool) -> int:
     else:
         for source in fetched:
             print_line(f"{source.label}\t{source.status}")
+        for source in sources:
+            if source not in mounted and source.label not in failures:
+                print_line(f"{source.label}\t{source.status}, nothing to fetch")
     for label, reason in failures.items():
         print_error(f"cannot fetch {quoted(label)}: {reason}")
     stderr_console().print(f"{pluralize(len(fetched), 'source')} fetched")

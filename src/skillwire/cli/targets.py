@@ -16,11 +16,13 @@ from skillwire.host.connections.target import Target
 from skillwire.host.login.tokens import with_login
 from skillwire.host.store.logins import Logins
 from skillwire.safe_text import escape_invisible, quoted
+from skillwire.terminal.options import SERVERS
 from skillwire.terminal.output import confirm, is_interactive, stderr_console
 
 Allow: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
+        group=SERVERS,
         name="--allow",
         metavar="LABEL",
         help="For this server in a project's file, do not ask before starting it, sending it secrets, "
@@ -30,6 +32,7 @@ Allow: TypeAlias = Annotated[
 TokenEnv: TypeAlias = Annotated[
     str | None,
     Parameter(
+        group=SERVERS,
         name="--token-env",
         metavar="VARIABLE",
         help="Environment variable with the bearer token to send to the server's URL.",

@@ -9,7 +9,7 @@ from skillwire.cli.find import find_served
 from skillwire.config.choice import ConfigChoice
 from skillwire.config.file import ConfigFile, decide, default_config, read_overrides
 from skillwire.library.visibility import Override, VisibilityPolicy
-from skillwire.terminal.options import FollowLinks, json_of
+from skillwire.terminal.options import CONFIGURATION, SELECTION, FollowLinks, json_of
 from skillwire.terminal.output import print_json, stdout_console
 
 Choice: TypeAlias = Literal["on", "off", "reset"]
@@ -25,6 +25,7 @@ def visibility(
     sources: Annotated[
         list[str] | None,
         Parameter(
+            group=SELECTION,
             name="--from",
             metavar="SOURCE",
             help="Source that you serve (repeatable). Default: `SKILLS_DIR` and the configuration file.",
@@ -38,10 +39,13 @@ def visibility(
     ] = None,
     follow_links: FollowLinks = False,
     config: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
+        Path | None,
+        Parameter(
+            group=CONFIGURATION, metavar="FILE", help="Use this configuration file instead of your own."
+        ),
     ] = None,
     with_config: Annotated[
-        bool, Parameter(help="Also look in the configured sources if you name others.")
+        bool, Parameter(group=CONFIGURATION, help="Also look in the configured sources if you name others.")
     ] = False,
     json: Annotated[bool, json_of("{uri, assistant, user, customized}")] = False,
 ) -> int:

@@ -10,6 +10,7 @@ from skillwire.config.file import ConfigFile, SourceSettings, default_config, re
 from skillwire.errors import UsageError
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import pluralize, print_notice
+from skillwire.terminal.options import CONFIGURATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +29,28 @@ class ConfigFlags:
 
     config: Annotated[
         Path | None,
-        Parameter(name="--config", metavar="FILE", help="Use this configuration file instead of your own."),
+        Parameter(
+            group=CONFIGURATION,
+            name="--config",
+            metavar="FILE",
+            help="Use this configuration file instead of your own.",
+        ),
     ] = None
     with_config: Annotated[
         bool,
         Parameter(
-            name="--with-config", help="Also use the sources in the configuration file if you name others."
+            group=CONFIGURATION,
+            name="--with-config",
+            help="Also use the sources in the configuration file if you name others.",
         ),
     ] = False
     no_config: Annotated[
         bool,
-        Parameter(name="--no-config", help="Ignore the configuration file, also its limits and visibility."),
+        Parameter(
+            group=CONFIGURATION,
+            name="--no-config",
+            help="Ignore the configuration file, also its limits and visibility.",
+        ),
     ] = False
 
     def choose(self, *, named: bool) -> ConfigChoice:

@@ -31,6 +31,20 @@ CATALOG = ("SKILLWIRE_CATALOG", "SKILLJACK_CATALOG")
 TOOLS = ("SKILLWIRE_TOOLS", "SKILLJACK_TOOLS")
 HTTP_PORT = ("SKILLWIRE_HTTP_PORT", "SKILLJACK_HTTP_PORT")
 """Variables for options of `serve`. The second name of each is from skilljack, another skill server."""
+HTTP = ("SKILLJACK_HTTP",)
+SKILLJACK_PORT = "3000"
+"""skilljack's port if only `SKILLJACK_HTTP` is set."""
+WITHOUT_EFFECT = (
+    "GITHUB_ALLOWED_ORGS",
+    "GITHUB_ALLOWED_USERS",
+    "GITHUB_POLL_INTERVAL_MS",
+    "WELL_KNOWN_ALLOWED_ORIGINS",
+    "WELL_KNOWN_ALLOW_HTTP",
+    "WELL_KNOWN_POLL_INTERVAL_MS",
+    "WELL_KNOWN_MAX_ARTIFACT_MB",
+    "WELL_KNOWN_MAX_UNPACKED_MB",
+)
+"""skilljack's variables that `serve` does not use. It says so if one is set."""
 DEFAULT_PORT = 8765
 """The port of `--http` without a value."""
 DEFAULT_ADDRESS = "default"
@@ -100,6 +114,14 @@ def serve_choices(
     if http in {None, DEFAULT_ADDRESS} and (found := _port(environment)) is not None:
         http = found[1]
         messages.append(f"`{found[0]}` is set, which means `--http {http}`")
+    elif http is None and (found := _choice_from(HTTP, environment, (*_YES, *_NO))) and found[1] in _YES:
+        http = SKILLJACK_PORT
+        messages.append(f"`{found[0]}` is set, which means `--http {http}`")
+    messages += [
+        f"`{variable}` is set, but Skillwire does not use it; it fetches only the sources that you name"
+        for variable in WITHOUT_EFFECT
+        if environment.get(variable, "").strip()
+    ]
     return ServeChoices(static, catalog, tools, http, tuple(messages))
 
 

@@ -11,6 +11,7 @@ from skillwire.errors import SourceError, UsageError
 from skillwire.features.addition import AddedFeatures
 from skillwire.library.library import Library
 from skillwire.terminal.messages import pluralize
+from skillwire.terminal.options import CONTRACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +19,17 @@ class ContractServeFlags(ServeFlags):
     """Options that add the repository contract to `serve`."""
 
     contract: Annotated[
-        bool, Parameter(help="Require the repository contract, and serve its `resource://skills/` URIs.")
+        bool,
+        Parameter(
+            group=CONTRACT, help="Require the repository contract, and serve its `resource://skills/` URIs."
+        ),
     ] = False
     tolerant: Annotated[
         bool,
-        Parameter(help="With `--contract`, leave out skills that violate it instead of refusing to start."),
+        Parameter(
+            group=CONTRACT,
+            help="With `--contract`, leave out skills that violate it instead of refusing to start.",
+        ),
     ] = False
     block_key: BlockKey = None
 

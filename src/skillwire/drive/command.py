@@ -18,7 +18,7 @@ from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.transports import ServerAddress
 from skillwire.errors import SkillwireError
 from skillwire.safe_text import collapse_lines, quoted
-from skillwire.terminal.options import json_of
+from skillwire.terminal.options import SELECTION, SERVERS, json_of
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console
 
 _VERSION = "2026-07-28"
@@ -186,17 +186,18 @@ def _paths(url: str, answer: bytes) -> list[ListedPath]:
 
 def drive(
     action: Annotated[
-        Literal["tree"], Parameter(name="ACTION", help="`tree` prints a tree. It is the only action.")
+        Literal["list"], Parameter(name="ACTION", help="`list` prints a tree. It is the only action.")
     ],
     url: Annotated[str, Parameter(name="URL", help="URL of a server that was started with `--drive`.")],
     /,
     *,
     client: Annotated[
-        str | None, Parameter(metavar="PROGRAM", help="Show only this program, given by its client id.")
+        str | None,
+        Parameter(group=SELECTION, metavar="PROGRAM", help="Show only this program, given by its client id."),
     ] = None,
     token_env: Annotated[
         str | None,
-        Parameter(metavar="VARIABLE", help="Environment variable with the server's token."),
+        Parameter(group=SERVERS, metavar="VARIABLE", help="Environment variable with the server's token."),
     ] = None,
     json: Annotated[bool, json_of("[{client, type, path, method, description}]")] = False,
 ) -> int:
@@ -205,11 +206,11 @@ def drive(
     For example:
 
     ```
-    skillwire drive tree http://127.0.0.1:8765
-    skillwire drive tree http://127.0.0.1:8765 --client orders
+    skillwire drive list http://127.0.0.1:8765
+    skillwire drive list http://127.0.0.1:8765 --client orders
     ```
     """
-    del action  # `tree` is the only action
+    del action  # `list` is the only action
     try:
         paths = listed_paths(ServerAddress.parse(url), client, token_from(token_env, os.environ))
     except ListingError as error:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from skillwire.area import AddedSource, ServeFlags, ServePart, ServerContext, ServeRequest
 from skillwire.errors import UsageError
 from skillwire.features.addition import AddedFeatures
+from skillwire.terminal.options import DRIVE
 
 if TYPE_CHECKING:
     from skillwire.drive.live import LiveSkills
@@ -20,11 +21,15 @@ class DriveServeFlags(ServeFlags):
     """Options that add live skills to `serve`."""
 
     drive: Annotated[
-        bool, Parameter(help="Let running programs connect and provide live skills. Requires `--http`.")
+        bool,
+        Parameter(
+            group=DRIVE, help="Let running programs connect and provide live skills. Requires `--http`."
+        ),
     ] = False
     drive_header: Annotated[
         list[str] | None,
         Parameter(
+            group=DRIVE,
             name="--drive-header",
             metavar="HEADER",
             help="Pass this request header to programs. Replaces the default headers (repeatable).",

@@ -14,6 +14,12 @@ def print_notice(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def print_text(text: str) -> None:
+    """Print a text unchanged on stdout, as UTF-8."""
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
 def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 skill` or `2 skills`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

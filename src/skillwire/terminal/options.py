@@ -1,10 +1,27 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and the groups below which `--help` lists options."""
 
 from typing import Annotated, Literal, TypeAlias
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from skillwire.errors import UsageError
+
+ARGUMENTS = Group("Arguments", sort_key=0)
+OPTIONS = Group("Options", sort_key=1)
+"""The group of an option that names no other group."""
+HTTP = Group("HTTP", sort_key=2)
+"""Options for the HTTP address that Skillwire serves."""
+SELECTION = Group("Which skills", sort_key=3)
+SERVERS = Group("Servers", sort_key=4)
+"""Options for the connections to MCP servers."""
+MODELS = Group("Lists, tools and prompts", sort_key=5)
+COMPATIBILITY = Group("Compatibility", sort_key=6)
+CONFIGURATION = Group("Configuration", sort_key=7)
+RULES = Group("Which problems", sort_key=8)
+FIXES = Group("Fixes", sort_key=9)
+CONTRACT = Group("Repository contract", sort_key=10)
+DRIVE = Group("Live skills", sort_key=11)
+OUTPUT = Group("Output", sort_key=12)
 
 SkillArgument: TypeAlias = Annotated[
     str,
@@ -15,6 +32,7 @@ SkillArgument: TypeAlias = Annotated[
 From: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
+        group=SELECTION,
         name="--from",
         metavar="SOURCE",
         help="Search this source (repeatable). Default: `SKILLS_DIR` and the configuration file.",
@@ -29,6 +47,7 @@ ServerSkill: TypeAlias = Annotated[
 FromAnywhere: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
+        group=SELECTION,
         name="--from",
         metavar="SOURCE",
         help="Search this source or server (repeatable). Default: `SKILLS_DIR` and the configuration file.",
@@ -37,16 +56,20 @@ FromAnywhere: TypeAlias = Annotated[
 FromServers: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
-        name="--from", metavar="SERVER", help="Search this server, given by label or URL (repeatable)."
+        group=SELECTION,
+        name="--from",
+        metavar="SERVER",
+        help="Search this server, given by label or URL (repeatable).",
     ),
 ]
 ListNonconforming: TypeAlias = Annotated[
     bool,
-    Parameter(help="Also list skills that make strict clients reject the whole list."),
+    Parameter(group=COMPATIBILITY, help="Also list skills that make strict clients reject the whole list."),
 ]
 PromptContents: TypeAlias = Annotated[
     Literal["resource", "text"],
     Parameter(
+        group=MODELS,
         name="--prompt-content",
         metavar="FORMAT",
         show_default=True,
@@ -56,6 +79,7 @@ PromptContents: TypeAlias = Annotated[
 BridgedPromptContents: TypeAlias = Annotated[
     Literal["resource", "text"],
     Parameter(
+        group=MODELS,
         name="--prompt-content",
         metavar="FORMAT",
         show_default=True,
@@ -64,7 +88,7 @@ BridgedPromptContents: TypeAlias = Annotated[
 ]
 Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do not ask for confirmation.")]
 FollowLinks: TypeAlias = Annotated[
-    bool, Parameter(help="Follow symbolic links that lead outside the folder.")
+    bool, Parameter(group=SELECTION, help="Follow symbolic links that lead outside the folder.")
 ]
 
 
@@ -76,20 +100,22 @@ def json_of(shape: str, *, same_as: str = "") -> Parameter:
     The word "or" separates alternatives. `same_as` is another option with the same effect.
     """
     does = f"Same as `{same_as}`" if same_as else "Print JSON"
-    return Parameter(name="--json", help=f"{does}: `{shape}`.")
+    return Parameter(name="--json", group=OUTPUT, help=f"{does}: `{shape}`.")
 
 
 Http: TypeAlias = Annotated[
     str | None,
     Parameter(
+        group=HTTP,
         name="--http",
-        metavar="[[HOST:]PORT]",
+        metavar="[HOST:]PORT",
         help="Serve over HTTP instead of stdio. Default host: 127.0.0.1. Default port: 8765.",
     ),
 ]
 ClientTokenEnv: TypeAlias = Annotated[
     str | None,
     Parameter(
+        group=HTTP,
         name="--token-env",
         metavar="VARIABLE",
         help="Environment variable with the bearer token that HTTP clients must send.",
@@ -97,11 +123,16 @@ ClientTokenEnv: TypeAlias = Annotated[
 ]
 AllowPublic: TypeAlias = Annotated[
     bool,
-    Parameter(name="--allow-public", help="Allow an address that other machines can reach without a token."),
+    Parameter(
+        group=HTTP,
+        name="--allow-public",
+        help="Allow an address that other machines can reach without a token.",
+    ),
 ]
 AllowHost: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
+        group=HTTP,
         name="--allow-host",
         metavar="NAME",
         help="Another host name that clients may use for this server (repeatable).",
@@ -110,6 +141,7 @@ AllowHost: TypeAlias = Annotated[
 AllowOrigin: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
+        group=HTTP,
         name="--allow-origin",
         metavar="ORIGIN",
         help="Origin of a web page or browser extension that may call this server (repeatable).",
@@ -117,7 +149,9 @@ AllowOrigin: TypeAlias = Annotated[
 ]
 NoWellKnown: TypeAlias = Annotated[
     bool,
-    Parameter(name="--no-well-known", help="Over HTTP, do not serve `/.well-known/agent-skills/`."),
+    Parameter(
+        group=HTTP, name="--no-well-known", help="Over HTTP, do not serve `/.well-known/agent-skills/`."
+    ),
 ]
 
 

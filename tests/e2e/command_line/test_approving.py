@@ -213,9 +213,9 @@ def test_what_is_kept_is_listed_and_thrown_away(machine: Machine, cli: Cli) -> N
         "skill://good/references/a.md",
         4,
     )
-    assert len(cli("cache", "ls", "acme").out.splitlines()) == 2
-    assert cli("cache", "ls", "nobody").code == 2
-    assert cli("cache", "purge", "acme").err == "2 files deleted\n"
+    assert len(cli("cache", "list", "acme").out.splitlines()) == 2
+    assert cli("cache", "list", "nobody").code == 2
+    assert cli("cache", "remove", "acme").err == "2 files removed\n"
     assert cli("cache", "--json").json == []
     assert len(cli("approve", "--json").json) == 1, "approvals stay"
 

@@ -6,154 +6,39 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import COMMANDS, Cli
+from tests.support.paths import ROOT
 
-CONFIG = ("--config", "--with-config", "--no-config")
-OPTIONS = {
-    "serve": [
-        "--http",
-        "--static",
-        "--prefix",
-        "--follow-links",
-        "--catalog",
-        "--catalog-tokens",
-        "--tools",
-        "--prompt-content",
-        "--prompts",
-        "--prompt-tokens",
-        "--archives",
-        "--list-nonconforming",
-        "--legacy-uris",
-        "--contract",
-        "--tolerant",
-        "--block-key",
-        "--config",
-        "--with-config",
-        "--no-config",
-        "--drive",
-        "--token-env",
-        "--allow-public",
-        "--allow-host",
-        "--allow-origin",
-    ],
-    "bridge": [
-        "--trust",
-        "--http",
-        "--catalog",
-        "--catalog-tokens",
-        "--prompt-content",
-        "--list-nonconforming",
-        "--allow",
-        "--server-token-env",
-        "--token-env",
-        "--allow-public",
-        "--allow-host",
-        "--allow-origin",
-    ],
-    "check": [
-        "--format",
-        "--json",
-        "--strict",
-        "--contract",
-        "--block-key",
-        "--fix",
-        "--yes",
-        "--changed-since",
-        "--follow-links",
-        *CONFIG,
-    ],
-    "list": ["--json", "--follow-links", *CONFIG, "--allow", "--token-env"],
-    "show": ["--from", "--json", *CONFIG, "--allow", "--token-env"],
-    "read": ["--from", "--json", "--raw", *CONFIG, "--allow", "--token-env"],
-    "servers": ["--probe", "--forget", "--allow", "--token-env", "--json"],
-    "login": [
-        "--scope",
-        "--no-browser",
-        "--client-id",
-        "--client-secret-env",
-        "--port",
-        "--timeout",
-        "--allow-private",
-        "--allow",
-    ],
-    "logout": [],
-    "verify": [
-        "--surfaces",
-        "--require-digests",
-        "--no-drafts",
-        "--timeout",
-        "--token-env",
-        "--allow",
-        "--json",
-    ],
-    "diff": ["--from", "--allow", "--token-env", "--json"],
-    "approve": ["--from", "--yes", "--allow", "--token-env", "--json"],
-    "revoke": [],
-    "pull": [
-        *("--all", "--only", "--from", "--force", "--into-client-folder", "--max-bytes"),
-        *("--allow", "--token-env", "--json"),
-    ],
-    "cache": ["--json"],
-    "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
-    "publish": ["--out", "--json", "--follow-links", *CONFIG],
-    "project": ["--out", "--check", "--json", "--block-key", "--follow-links", *CONFIG],
-    "graph": ["--format", "--json", "--block-key", "--follow-links", *CONFIG],
-    "new": ["--contract", "--block-key"],
-    "schema": ["--contract", "--block-key"],
-    "visibility": [
-        "--from",
-        "--assistant",
-        "--user",
-        "--follow-links",
-        "--config",
-        "--with-config",
-        "--json",
-    ],
-    "drive": ["--client", "--token-env", "--json"],
-    "install": [
-        "--client",
-        "--scope",
-        "--name",
-        "--yes",
-        "--dry-run",
-        "--print",
-        "--replace",
-        "--config",
-        "--with-config",
-        "--no-config",
-    ],
-    "uninstall": ["--client", "--name", "--scope", "--yes", "--dry-run"],
-}
+PAGE = (ROOT / "docs/command-line.md").read_text("utf-8")
+SECTIONS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+"""The section of each command in the documentation."""
 
 
-def test_every_verb_has_its_options_listed_here() -> None:
-    assert set(OPTIONS) == set(COMMANDS)
+def documented(verb: str) -> list[str]:
+    return re.findall(r"^\| `(--[a-z-]+)", SECTIONS[verb], re.MULTILINE)
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_help_of_a_command_mentions_every_option(cli: Cli, verb: str) -> None:
+def test_help_lists_exactly_the_documented_options(cli: Cli, verb: str) -> None:
     done = cli(verb, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Usage: skillwire {verb} ")
-    for option in OPTIONS[verb]:
-        assert re.search(rf"{option}\b", done.out)
-    switches = {
-        **{each: ["--no-config"] for each, options in OPTIONS.items() if "--no-config" in options},
-        "login": ["--no-browser"],
-        "serve": ["--no-drafts", "--no-config", "--no-cache", "--no-well-known"],
-        "install": ["--no-config"],
-        "verify": ["--no-drafts"],
-        "bridge": ["--no-drafts", "--no-well-known"],
-    }
-    expected = switches.get(verb, [])
-    assert re.findall(r"--no-[a-z-]+", done.out) == expected
+    shown = re.findall(r"^│ (?:[* ]  )?(--[a-z-]+)", done.out, re.MULTILINE)
+    assert sorted(shown) == sorted(documented(verb))
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_help_fits_into_80_columns(cli: Cli, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, cli(verb, "--help").out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    without_folders = {"schema": "--contract", "uninstall": "--client"}
-    shows = without_folders.get(verb, r"(add |tree |purge )?(\./skills|http://127|github)")
+    shows = {"schema": "--contract", "completion": "bash"}.get(  # which take no folder
+        verb, r"(add |list |remove )?(\./skills|http://127|github)"
+    )
     assert re.search(rf"skillwire {verb} {shows}", shown)
 
 
@@ -227,3 +112,10 @@ def test_a_source_between_options_is_explained(cli: Cli, good: Path) -> None:
     assert done.code == 2
     assert "unexpected argument `other`" in done.err
     assert "side by side" in done.err
+
+
+def test_help_of_a_command_lists_options_in_groups(cli: Cli) -> None:
+    headings = re.findall(r"^╭─ (.+?) ─", cli("serve", "--help").out, re.MULTILINE)
+    assert headings[0] == "Arguments"
+    assert {"HTTP", "Which skills", "Configuration", "Repository contract", "Live skills"} <= set(headings)
+    assert cli("list", "--help").out.index("╭─ Output ") > cli("list", "--help").out.index("╭─ Servers ")

@@ -124,17 +124,17 @@ def test_options_are_kept_and_used(config: Path, good: Path, cli: Cli) -> None:
     assert uris == ["skill://acme/team/refunds/SKILL.md", "skill://acme/team/returns/SKILL.md"]
 
 
-def test_a_repository_is_fetched_by_sync(config: Path, good: Path, cli: Cli) -> None:
+def test_a_repository_is_fetched_by_update(config: Path, good: Path, cli: Cli) -> None:
     origin = Origin(good / "origin")
     commit = origin.commit(skill("first"))
     cli("sources", "add", f"git+file://{origin.folder}", "--label", "repo")
     assert cli("sources", "--json").json[0]["state"] == "not fetched yet"
-    done = cli("sources", "sync")
+    done = cli("sources", "update")
     assert (done.code, done.out) == (0, f"repo\tfetched, {commit[:12]}\n")
     assert cli("sources", "--json").json[0]["state"] == f"fetched, {commit[:12]}"
     assert names(cli) == ["first"]
     origin.folder.rename(good / "away")
-    done = cli("sources", "sync", "--json")
+    done = cli("sources", "update", "--json")
     assert done.code == 1
     assert done.json[0]["error"]
     assert names(cli) == ["first"]  # the last good copy
@@ -158,7 +158,7 @@ def test_a_missing_token_affects_only_its_source(config: Path, good: Path, cli: 
     assert [each["name"] for each in done.json] == ["refunds", "returns"]
     assert "1 problem keeps skills from being served" in done.err
     assert "`NOT_SET` is empty or not set" in cli("check").out
-    done = cli("sources", "sync")
+    done = cli("sources", "update")
     assert done.code == 1
     assert "`NOT_SET` is empty or not set" in done.err
 
@@ -175,7 +175,7 @@ def test_a_missing_token_affects_only_its_source(config: Path, good: Path, cli: 
         (["add", "good", "--label", "a/b"], "the label `a/b`"),
         (["remove"], "name the source to remove"),
         (["remove", "nobody"], "has no source `nobody`"),
-        (["sync", "nobody"], "there is no source `nobody`"),
+        (["update", "nobody"], "there is no source `nobody`"),
         (["list", "--label", "x"], "`--label` is only for `sources add`"),
         (["paint"], "paint"),
     ],
@@ -286,3 +286,27 @@ def test_a_relative_folder_begins_where_the_file_is(config: Path, good: Path, cl
     config.write_text("[[sources]]\nsource = 'mine'\n")
     assert names(cli) == ["other"]
     assert cli("sources", "remove", "mine").code == 0
+
+
+@pytest.mark.parametrize("action", ["list", "update"])
+@pytest.mark.parametrize("name", ["good", "./good", "mine"])
+def test_an_action_accepts_a_folder_as_it_was_added(config: Path, cli: Cli, action: str, name: str) -> None:
+    cli("sources", "add", "./good", "--label", "mine")
+    done = cli("sources", action, name)
+    assert (done.code, done.out.split("\t")[0]) == (0, "mine")
+
+
+def test_updating_a_folder_says_that_nothing_is_fetched(config: Path, cli: Cli) -> None:
+    cli("sources", "add", "good")
+    done = cli("sources", "update")
+    assert (done.code, done.out) == (0, "good\tthere, nothing to fetch\n")
+    assert done.err == "0 sources fetched\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["sources", "remove", "good"], ["sources", "add", "x"], ["cache", "remove"]]
+)
+def test_json_is_refused_where_nothing_is_printed(config: Path, cli: Cli, arguments: list[str]) -> None:
+    done = cli(*arguments, "--json")
+    assert done.code == 2
+    assert "prints no JSON" in done.err

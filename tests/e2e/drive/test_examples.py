@@ -63,7 +63,7 @@ def test_the_live_example_is_read_over_http_and_mcp(server: HttpServer, scheme: 
         assert "It is done." in until(server, "/skills/queue/jobs/import-orders", "# import-orders")
         anyio.run(_read_over_mcp, server.url)
         tree = subprocess.run(
-            skillwire("drive", "tree", server.url),
+            skillwire("drive", "list", server.url),
             capture_output=True,
             text=True,
             timeout=PATIENCE,

@@ -1,4 +1,4 @@
-"""`skillwire drive tree`: what running programs offer, and what is told where nothing can be shown."""
+"""`skillwire drive list`: what running programs offer, and what is told where nothing can be shown."""
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
@@ -49,7 +49,7 @@ async def test_paths_are_shown_as_a_tree_with_descriptions(
     shop: Drive, capsys: pytest.CaptureFixture[str], suffix: str, scheme: str
 ) -> None:
     url = f"{scheme}://{shop.authority}{suffix}"
-    assert await in_thread(lambda: run(["drive", "tree", url])) == 0
+    assert await in_thread(lambda: run(["drive", "list", url])) == 0
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == (TREE, "")
 
@@ -59,16 +59,16 @@ async def test_the_tree_shows_one_client_or_says_it_is_unknown(
     shop: Drive, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with program(shop, registration("other", skills("/a/skill.md"))):
-        assert await in_thread(lambda: run(["drive", "tree", shop.base, "--client", "other"])) == 0
+        assert await in_thread(lambda: run(["drive", "list", shop.base, "--client", "other"])) == 0
         assert capsys.readouterr().out == "other  Other\n└── a  At /a/skill.md.\n"
-        assert await in_thread(lambda: run(["drive", "tree", shop.base, "--client", "nobody"])) == 0
+        assert await in_thread(lambda: run(["drive", "list", shop.base, "--client", "nobody"])) == 0
         shown = capsys.readouterr()
         assert (shown.out, shown.err) == ("", "no program `nobody` has registered a path\n")
 
 
 @pytest.mark.anyio
 async def test_json_has_every_path(shop: Drive, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert await in_thread(lambda: run(["drive", "tree", shop.base, "--json"])) == 0
+    assert await in_thread(lambda: run(["drive", "list", shop.base, "--json"])) == 0
     assert b'"method": "POST"' in capsysbinary.readouterr().out
 
 
@@ -78,12 +78,12 @@ async def test_a_token_is_asked_for_and_sent(
 ) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "secret")
     async with drive_server(token="secret") as drive, program(drive, registration("shop", PATHS)):
-        assert await in_thread(lambda: run(["drive", "tree", drive.base])) == 1
+        assert await in_thread(lambda: run(["drive", "list", drive.base])) == 1
         assert capsys.readouterr().err == (
             "error: the server requires a token\n"
             "hint: name the variable that contains it: `--token-env VARIABLE`\n"
         )
-        assert await in_thread(lambda: run(["drive", "tree", drive.base, "--token-env", "SHOP_TOKEN"])) == 0
+        assert await in_thread(lambda: run(["drive", "list", drive.base, "--token-env", "SHOP_TOKEN"])) == 0
         assert capsys.readouterr().out == TREE
 
 
@@ -96,7 +96,7 @@ def plain_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServe
 
 
 def test_a_server_without_live_skills_is_an_error(cli: Cli, plain_server: HttpServer) -> None:
-    done = cli("drive", "tree", plain_server.url)
+    done = cli("drive", "list", plain_server.url)
     assert (done.code, done.out) == (1, "")
     assert "returned no list of live paths" in done.err
     assert "hint: is it an MCP server with live skills?" in done.err
@@ -105,9 +105,9 @@ def test_a_server_without_live_skills_is_an_error(cli: Cli, plain_server: HttpSe
 @pytest.mark.parametrize(
     ("arguments", "code", "message", "hint"),
     [
-        (["tree", "http://127.0.0.1:1"], 1, "cannot reach `http://127.0.0.1:1/mcp`", "--drive`"),
-        (["tree", "127.0.0.1:8765"], 2, "is not a URL such as", "drive --help"),
-        (["tree"], 2, "URL", "drive --help"),
+        (["list", "http://127.0.0.1:1"], 1, "cannot reach `http://127.0.0.1:1/mcp`", "--drive`"),
+        (["list", "127.0.0.1:8765"], 2, "is not a URL such as", "drive --help"),
+        (["list"], 2, "URL", "drive --help"),
         (["forest", "http://127.0.0.1:1"], 2, "forest", "drive --help"),
     ],
 )
@@ -132,7 +132,7 @@ async def test_half_a_tree_is_not_shown_as_a_whole_one(
     shop: Drive, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bridge, "MAX_ANSWERS", 300)
-    assert await in_thread(lambda: run(["drive", "tree", shop.base])) == 1
+    assert await in_thread(lambda: run(["drive", "list", shop.base])) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "has more paths than fit into one response" in shown.err
@@ -140,5 +140,5 @@ async def test_half_a_tree_is_not_shown_as_a_whole_one(
 
 
 def test_an_invalid_url_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["drive", "tree", "http://["]) == 2
+    assert run(["drive", "list", "http://["]) == 2
     assert "server `http://[` is not a URL such as" in capsys.readouterr().err

@@ -126,7 +126,7 @@ EXAMPLES: Mapping[str, Sequence[Sequence[str]]] = {
     "pull": (["refunds", "pulled", "--from", "SERVER"], ["pulled", "--all", "--from", "SERVER"]),
     "cache": ([],),
     "servers": ([], ["SERVER", "--probe"]),
-    "sources": ([], ["sync"]),
+    "sources": ([], ["update"]),
     "publish": (["skills", "--out", "site"],),
     "pack": (["skills", "--mcpb", "acme.mcpb"], ["skills", "--plugin", "codex", "plugin"]),
     "visibility": (["refunds", "--from", "skills"],),
@@ -179,7 +179,7 @@ def test_template_has_the_second_shape_of_show(cli: Cli, capsysbinary: pytest.Ca
 async def test_drive_prints_what_its_help_shows(drive: Drive, cli: Cli) -> None:
     shape = shape_in(cli("drive", "--help").out)
     assert shape is not None
-    done = await anyio.to_thread.run_sync(lambda: cli("drive", "tree", drive.base, "--json"))
+    done = await anyio.to_thread.run_sync(lambda: cli("drive", "list", drive.base, "--json"))
     assert done.json
     assert fault(done.json, parse(shape)[0]) == ""
 

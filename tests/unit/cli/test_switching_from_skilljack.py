@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from skillwire.cli.main import with_http
+from skillwire.config.settings import serve_choices
 from skillwire.config.source_config import source_specs
 from skillwire.config.source_kinds import canonical_place, kind_of
 from tests.support.command_line import Cli
@@ -391,11 +392,35 @@ def test_a_host_without_a_port_is_refused(cli: Cli, good: Path, host: str) -> No
     assert f"write `--http {host}:8765`" in done.err
 
 
-@pytest.mark.parametrize("arguments", [["--http", "", "good"], ["good", "--http="]])
-def test_an_empty_address_is_refused(cli: Cli, good: Path, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("env", "http", "served"),
+    [
+        ({"SKILLJACK_HTTP": "true"}, None, "3000"),
+        ({"SKILLJACK_HTTP": "1", "SKILLJACK_HTTP_PORT": "3001"}, None, "3001"),
+        ({"SKILLJACK_HTTP": "yes"}, "127.0.0.1:4000", "127.0.0.1:4000"),
+        ({"SKILLJACK_HTTP": "false"}, None, None),
+    ],
+)
+def test_the_http_variable_of_skilljack_serves_its_port(
+    env: dict[str, str], http: str | None, served: str | None
+) -> None:
+    assert serve_choices(env, http=http).http == served
+
+
+def test_a_variable_without_effect_is_reported() -> None:
+    env = {"GITHUB_ALLOWED_ORGS": "acme", "WELL_KNOWN_ALLOWED_ORIGINS": " "}
+    (message,) = serve_choices(env).messages
+    assert message.startswith("`GITHUB_ALLOWED_ORGS` is set, but Skillwire does not use it")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(["--http", "", "good"], "`HOST:PORT`"), (["good", "--http="], "`--http=` has no value")],
+)
+def test_an_empty_address_is_refused(cli: Cli, good: Path, arguments: list[str], says: str) -> None:
     done = cli("serve", *arguments)
     assert done.code == 2
-    assert "`HOST:PORT`" in done.err
+    assert says in done.err
 
 
 def test_a_folder_called_like_a_host_is_a_folder(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:

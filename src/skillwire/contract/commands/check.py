@@ -18,6 +18,7 @@ from skillwire.contract.report import print_contract_text
 from skillwire.errors import UsageError
 from skillwire.library.library import Library
 from skillwire.terminal.messages import pluralize
+from skillwire.terminal.options import CONTRACT, FIXES, SELECTION
 from skillwire.terminal.output import stderr_console
 
 
@@ -25,22 +26,25 @@ from skillwire.terminal.output import stderr_console
 class ContractCheckFlags(CheckFlags):
     """Options that add the repository contract, fixes and a selection of changed skills to `check`."""
 
-    contract: Annotated[bool, Parameter(help="Also check the repository contract.")] = False
+    contract: Annotated[bool, Parameter(group=CONTRACT, help="Also check the repository contract.")] = False
     block_key: BlockKey = None
     fix: Annotated[
-        bool, Parameter(help="Fix problems that have exactly one fix. Shows a diff and asks first.")
+        bool,
+        Parameter(group=FIXES, help="Fix problems that have exactly one fix. Shows a diff and asks first."),
     ] = False
     adopt: Annotated[
         bool,
         Parameter(
+            group=FIXES,
             help="With `--fix`, write a metadata block into skills without one, and move `metadata.yaml` "
-            "into it. Implies `--contract`."
+            "into it. Implies `--contract`.",
         ),
     ] = False
-    yes: Annotated[bool, Parameter(help="With `--fix`, write without asking.")] = False
+    yes: Annotated[bool, Parameter(group=FIXES, help="With `--fix`, write without asking.")] = False
     changed_since: Annotated[
         str | None,
         Parameter(
+            group=SELECTION,
             metavar="COMMIT",
             help="Report only skills that changed since this commit, and skills that depend on them.",
         ),

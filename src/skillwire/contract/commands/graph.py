@@ -11,7 +11,7 @@ from skillwire.contract.folders import check_folders
 from skillwire.contract.graph import DRAWINGS, Graph, as_json
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import FollowLinks, json_of
+from skillwire.terminal.options import OUTPUT, FollowLinks, json_of
 from skillwire.terminal.output import print_json, print_line, stderr_console
 
 
@@ -27,7 +27,7 @@ def graph(
     *,
     format: Annotated[  # noqa: A002 - the name of the option
         Literal["text", "json", "mermaid", "dot"],
-        Parameter(metavar="FORMAT", help="Output format.", show_default=True),
+        Parameter(group=OUTPUT, metavar="FORMAT", help="Output format.", show_default=True),
     ] = "text",
     json: Annotated[
         bool,

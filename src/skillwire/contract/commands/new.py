@@ -18,6 +18,7 @@ from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.frontmatter.writer import format_scalar
 from skillwire.frontmatter.yaml12 import load
 from skillwire.safe_text import quoted
+from skillwire.terminal.options import CONTRACT
 from skillwire.terminal.output import print_line, stderr_console
 
 _MAX_BESIDE = 100
@@ -51,7 +52,7 @@ def new(
     /,
     *,
     contract: Annotated[
-        bool, Parameter(help="Include the metadata block of the repository contract.")
+        bool, Parameter(group=CONTRACT, help="Include the metadata block of the repository contract.")
     ] = False,
     block_key: BlockKey = None,
 ) -> int:

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from skillwire.contract.rules.skill import BLOCK_KEY, STANDARD
 from skillwire.errors import UsageError
 from skillwire.safe_text import quoted
+from skillwire.terminal.options import CONTRACT
 
 
 def _validate_key(_type: object, key: object) -> None:
@@ -25,6 +26,7 @@ def _validate_key(_type: object, key: object) -> None:
 BlockKey: TypeAlias = Annotated[
     str | None,
     Parameter(
+        group=CONTRACT,
         name="--block-key",
         metavar="KEY",
         validator=_validate_key,

@@ -11,6 +11,7 @@ from skillwire.contract.rules.skill import BLOCK_KEYS
 from skillwire.contract.rules.standard import RESERVED_WORDS
 from skillwire.core.conformance import MAX_COMPATIBILITY, MAX_DESCRIPTION
 from skillwire.core.names import MAX_NAME_LENGTH
+from skillwire.terminal.options import CONTRACT
 from skillwire.terminal.output import print_json
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -156,7 +157,7 @@ def _block() -> dict[str, Any]:
 def schema(
     *,
     contract: Annotated[
-        bool, Parameter(help="Require the metadata block of the repository contract.")
+        bool, Parameter(group=CONTRACT, help="Require the metadata block of the repository contract.")
     ] = False,
     block_key: BlockKey = None,
 ) -> int:
