@@ -38,6 +38,9 @@ class BridgeAdmin:
     async def follow(self) -> None:
         """Return at once, because a bridge has no configuration of its own."""
 
+    async def reload(self) -> None:
+        """Return at once, because a bridge follows no configuration file."""
+
     async def add_source(self, source: str, label: str | None, prefix: str | None) -> None:
         raise _unchangeable()
 

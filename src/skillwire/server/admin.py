@@ -61,6 +61,10 @@ class Admin(Protocol):
         """Apply every change that others make to the configuration, until cancelled or nothing can change."""
         ...
 
+    async def reload(self) -> None:
+        """Apply the configuration now if it has changed, as `follow` does."""
+        ...
+
     async def add_source(self, source: str, label: str | None, prefix: str | None) -> None:
         """Add a source, and serve its skills."""
         ...
