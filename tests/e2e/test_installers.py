@@ -1,6 +1,8 @@
 """uv and pipx install Skillwire from the checkout, into an empty home."""
 
+import json
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,9 @@ def test_the_installed_program_works_and_can_be_removed(command: str, tmp_path: 
     skills = write_skill(tmp_path, "skills/refunds").parent
     assert run(tmp_path, program, "--version").strip() == __version__
     assert "refunds" in run(tmp_path, program, "list", skills)
+    assert run(tmp_path, program, "install", skills, "--client", "cursor", "--yes")
+    entry = json.loads((tmp_path / ".cursor/mcp.json").read_bytes())["mcpServers"]["skillwire"]
+    assert entry["command"] == str(program), "an upgrade changes what this link leads to"
     bundle = tmp_path / "acme.mcpb"
     assert run(tmp_path, program, "pack", skills, "--mcpb", bundle, "--json")
     assert bundle.stat().st_size > 1_000_000
@@ -47,3 +52,14 @@ def test_uvx_runs_the_checkout_without_installing_it(tmp_path: Path) -> None:
     shown = run(tmp_path, PROGRAMS / "uvx", "--from", ".", "skillwire", "--version")
     assert shown.strip() == __version__
     assert not (tmp_path / ".local/bin").exists()
+
+
+def test_with_uvx_no_temporary_environment_gets_into_an_entry(tmp_path: Path) -> None:
+    skills = write_skill(tmp_path, "skills/refunds").parent
+    uvx = [PROGRAMS / "uvx", "--from", ".", "skillwire"]
+    run(tmp_path, *uvx, "install", skills, "--client", "codex", "--yes")
+    entry = tomllib.loads((tmp_path / ".codex/config.toml").read_text("utf-8"))["mcp_servers"]["skillwire"]
+    assert entry["startup_timeout_sec"] == 60
+    command = [entry["command"], *entry["args"]]
+    assert command == [str(uvx[0]), "--from", str(ROOT), "skillwire", "serve", str(skills)]
+    assert run(tmp_path, *command[:4], "--version").strip() == __version__

@@ -68,7 +68,7 @@ class ClientChanges:
         try:
             self.plans.append(make())
         except ClientFileError as error:
-            self.failures.append((client, _about(file, error)))
+            self.failures.append((client, _about(file, error, "; it was not changed")))
         except UsageError as error:
             self.failures.append((client, error))
 
@@ -133,9 +133,9 @@ class ClientChanges:
         stderr_console().print(Text.assemble((client.title, "bold"), f": {text}"))
 
 
-def _about(file: ClientFile, error: ClientFileError) -> ClientFileError:
+def _about(file: ClientFile, error: ClientFileError, also: str = "") -> ClientFileError:
     where = quoted(str(file.path), None)
-    return ClientFileError(f"cannot change {where}: {error}; it was not changed", hint=error.hint or _FIX)
+    return ClientFileError(f"cannot change {where}: {error}{also}", hint=error.hint or _FIX)
 
 
 def is_all(names: Sequence[str] | None) -> bool:

@@ -49,7 +49,7 @@ _SECRET = re.compile(r"(?:token|key|secret|password|auth|sig)[a-z_-]*=", re.IGNO
 def install(
     sources: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="Source to serve. Default: `SKILLS_DIR`, or the configured sources."),
+        Parameter(name="SOURCE", help="Source to serve. Default: `SKILLS_DIR` and the configuration file."),
     ] = None,
     /,
     *,

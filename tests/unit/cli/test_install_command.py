@@ -136,6 +136,11 @@ def test_sources_of_the_environment_and_the_configuration(
     own.write_text(f'[[sources]]\nsource = "{work / "skills"}"\n', "utf-8")
     assert cli("install", "--client", "gemini", "--config", "own.toml", "--yes").code == 0
     assert servers(home / ".gemini/settings.json")["skillwire"]["args"] == ["serve", "--config", str(own)]
+    monkeypatch.setenv("SKILLS_DIR", "./skills")
+    both = cli("install", "--print", "--config", "own.toml").json["mcpServers"]["skillwire"]["args"]
+    assert both == ["serve", str(work / "skills"), "--config", str(own), "--with-config"]
+    named = cli("install", "./skills", "--print", "--config", "own.toml").json["mcpServers"]["skillwire"]
+    assert named["args"] == ["serve", str(work / "skills"), "--config", str(own)]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """`ClientDocument`: the content of a client's file, and a changed copy that differs in one entry alone."""
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,13 +84,13 @@ class ClientDocument:
             return self
         expected = _copied(self.values)
         _object_at(expected, path[:-1]).pop(path[-1])
-        allowed: list[Mapping[str, object]] = [copy.deepcopy(expected)]
+        allowed: list[Mapping[str, object]] = [_copied(expected)]
         for depth in range(len(path) - 1, 0, -1):  # a TOML table without content may have no header
             parent = _object_at(expected, path[: depth - 1])
             if parent[path[depth - 1]]:
                 break
             del parent[path[depth - 1]]
-            allowed.append(copy.deepcopy(expected))
+            allowed.append(_copied(expected))
         return self._changed(lambda text: _EDITORS[self.file.format].remove(text, path, prune), allowed)
 
     def _changed(self, edit: Callable[[str], str], allowed: Sequence[object]) -> "ClientDocument":
@@ -129,7 +128,14 @@ def _check_bounds(values: object) -> None:
 
 
 def _copied(values: Mapping[str, object]) -> dict[str, object]:
-    return copy.deepcopy({**values})
+    """Return a copy in which no two parts are the same object, unlike parts that a YAML alias refers to."""
+    return {key: _copied_value(each) for key, each in values.items()}
+
+
+def _copied_value(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _copied_value(each) for key, each in cast("dict[object, object]", value).items()}
+    return [_copied_value(each) for each in cast("list[object]", value)] if isinstance(value, list) else value
 
 
 def _object_at(document: dict[str, object], path: Sequence[str]) -> dict[str, object]:

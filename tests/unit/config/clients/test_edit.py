@@ -191,6 +191,7 @@ REFUSED = [
     (Format.YAML, b"extensions: 3\n", "`extensions` is not an object"),
     (Format.YAML, b"extensions: {}\nextensions: {}\n", "`extensions` occurs more than once"),
     (Format.YAML, b"a: &x {b: {c: d}}\nextensions: *x\n", "without changing other parts"),
+    (Format.YAML, b"extensions: &x\n  a: {b: c}\ncopy: *x\n", "without changing other parts"),
     (Format.YAML, b"a: [\n", "not YAML"),
     (Format.YAML, ALIASES, "more than 2,000,000 values"),
     (Format.YAML, b"a: b\n---\nc: d\n", "not YAML"),
