@@ -120,15 +120,19 @@ async def start(gateway: ServedLibrary) -> None:
     if by_flag and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
         hint = "with `--static` it would never be tried again; fix the source, or omit `--static`"
         raise UsageError("a source cannot be read, so its skills cannot be frozen", hint=hint)
-    for problem in faults_of_empty_sources(library):
+    faults = faults_of_empty_sources(library)
+    for problem in faults:
         if problem.rule not in _REPORTED:
-            print_notice(f"{problem.severity}: {problem}")
+            hint = f"; {problem.hint}" if problem.hint else ""
+            print_notice(escape_invisible(f"{problem.severity}: {problem}{hint}"))
     problems = [problem for problem in catalog.problems if problem.rule is not Rule.SOURCE_WAITING]
     errors = sum(problem.severity is Severity.ERROR for problem in problems)
     warnings = len(problems) - errors
     if errors or warnings:
         counts = f"{pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}"
-        print_notice(f"{counts}; {check_command(library)} them")
+        # Not where to look for problems that were all printed.
+        where = f"; {check_command(library)} them" if len(problems) > len(faults) else ""
+        print_notice(f"{counts}{where}")
     elif (
         not catalog.entries
         and not library.pending_sources

@@ -198,7 +198,7 @@ def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
         if name in {each[1].source, each[1].label, labels.get(absolute(each[1].source, file.path.parent))}
     ]
     if not same and not is_local(name):  # another spelling of a stored address
-        same = [each for each in configured if each[1].source == canonical_place(name)]
+        same = [each for each in configured if canonical_place(each[1].source) == canonical_place(name)]
     if not same and is_local(name):
         path = str(local_path(name).resolve())
         same = [each for each in configured if each[1].source == path]

@@ -292,10 +292,7 @@ def spelled(argument: str) -> str:
                 hint="remove it, put it into an environment variable, and name that with `--token-env`",
             )
         return repository.place
-    if is_server_url(argument):
-        return explicit_server(argument)
-    plain = canonical_place(argument)  # in the file, the URL of a website needs no prefix
-    return argument if is_server_url(plain) else plain
+    return explicit_server(argument) if is_server_url(argument) else argument
 
 
 def check_source_opens(source: ConfiguredSource) -> None:

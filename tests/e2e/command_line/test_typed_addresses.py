@@ -1,6 +1,5 @@
 """What people type or paste for a source or server, and what each command makes of it."""
 
-import json
 import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -161,8 +160,9 @@ def test_other_answers_are_no_server_and_get_no_token(
     monkeypatch.setattr(Answering, "body", body)
     done = cli("sources", "add", website, "--token-env", "TOKEN")
     assert done.code == 0
-    assert f"added `{website}` to" in done.err
+    assert f"added `web+{website}` to" in done.err
     assert Answering.seen == [("POST", "/mcp", None)]
+    assert cli("sources", "remove", website).code == 0
 
 
 def test_a_host_without_a_path_is_asked_for_a_server(good: Path, cli: Cli) -> None:
@@ -185,4 +185,3 @@ def test_a_host_without_a_path_is_asked_for_a_server(good: Path, cli: Cli) -> No
         rows = {row["label"]: (row["kind"], row["source"]) for row in cli("sources", "--json").json}
     assert rows["site"] == ("web", f"{host}/.well-known/agent-skills/")
     assert ("server", f"mcp+{host}/mcp") in rows.values()
-    assert json.dumps(rows).count("web+") == 0

@@ -109,3 +109,17 @@ def test_only_pages_are_part_of_every_server() -> None:
     assert not any(part.lets_in for part in parts)
     (pages,) = serve_parts({}, ServeRequest(editable=True))
     assert "--allow-config" in pages.lets_in
+
+
+@pytest.mark.parametrize("good", [0, 1])
+async def test_a_source_without_skills_says_why_at_the_start(
+    live: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], good: int
+) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/SKILL.md").write_text("---\nname: broken\n---\n", encoding="utf-8")
+    folders = [str(tmp_path / "broken"), *([str(live)] * good)]
+    await start(open_served_library(folders, LibraryOptions(), None))
+    said = capsys.readouterr().err
+    assert f"error: {tmp_path}/broken/SKILL.md: description: the skill has no description; write" in said
+    assert "1 error, 0 warnings" in said
+    assert "skillwire check" not in said
