@@ -277,7 +277,7 @@ def test_a_bare_machine_is_told_what_to_run(tmp_path: Path, script: str) -> None
     checkout = Checkout(tmp_path / "copy")
     result = run(checkout.root / "scripts" / script, cwd=tmp_path, PATH=str(machine.tools), PYTHON="")
     assert result.returncode == 1
-    packages = "git nodejs npm chromium fonts-dejavu-core python3 python3-venv"
+    packages = "git zsh fish nodejs npm chromium fonts-dejavu-core python3 python3-venv"
     wanted = packages if script == "test" else "python3 python3-venv"
     assert result.stderr.endswith(f"apt-get install --no-install-recommends {wanted}\n")
     assert not (checkout.root / ".venv").exists()

@@ -36,7 +36,7 @@ def test_help_fits_into_80_columns(cli: Cli, verb: str, monkeypatch: pytest.Monk
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    shows = {"schema": "--contract", "completion": "bash"}.get(  # which take no folder
+    shows = {"schema": "--contract", "completion": "bash", "uninstall": "--client"}.get(  # no folder
         verb, r"(add |list |remove )?(\./skills|http://127|github)"
     )
     assert re.search(rf"skillwire {verb} {shows}", shown)

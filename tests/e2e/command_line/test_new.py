@@ -33,7 +33,7 @@ def test_a_new_skill_with_the_block_keeps_the_contract(cli: Cli, key: list[str])
 
 @pytest.mark.parametrize("key", ["", " ", "name", "metadata", "k" * 2000])
 def test_a_key_that_no_block_can_have_is_wrong_usage(cli: Cli, here: Path, key: str) -> None:
-    done = cli("new", "refunds", "--contract", f"--block-key={key}")
+    done = cli("new", "refunds", "--contract", "--block-key", key)
     assert (done.code, done.raw) == (2, b"")
     assert done.err.startswith("error: ")
     assert "hint: name a" in done.err
