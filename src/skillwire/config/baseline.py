@@ -28,6 +28,7 @@ _ABOUT_SEVERAL_SKILLS = frozenset(
     {
         Rule.NAME_SHARED,
         Rule.URI_TAKEN,
+        Rule.TEMPLATE_OVERLAP,
         Rule.CONTRACT_ID_TAKEN,
         Rule.CONTRACT_DEPENDENCY_CYCLE,
         Rule.CONTRACT_DEPENDENCY_BROKEN,

@@ -76,6 +76,7 @@ class Rule(StrEnum):
     # Several skills together
     NAME_SHARED = "name-shared"
     URI_TAKEN = "uri-taken"
+    TEMPLATE_OVERLAP = "template-overlap"
     NOT_LISTED = "not-listed"
     NAME_TAKEN = "name-taken"
     # A whole source

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 from skillwire.core.names import SCHEME, root_uri
 from skillwire.core.record import Json, SkillRecord
 from skillwire.core.template import SkillTemplate
+from skillwire.core.template_mismatch import unique_parameters
 from skillwire.features.base import Answer, Call, Feature, Method
 from skillwire.features.prompts import BY_NAME
 from skillwire.features.template_paths import complete_paths, suggest_values
@@ -60,8 +61,7 @@ class CompletionFeature(Feature):
             ):
                 return await _names(self._visible_skills, typed)
             case "ref/prompt", parameter:
-                template = self._prompt_template(reference.get("name"))
-                return () if template is None else await suggest_values(template, parameter, typed)
+                return await self._prompt_values(call, reference.get("name"), parameter, typed)
             case "ref/resource", "skill" if reference.get("uri") == FILE_TEMPLATE:
                 return (unquote(entry.path) for entry in self._entries())
             case "ref/resource", "file" if reference.get("uri") == FILE_TEMPLATE:
@@ -77,6 +77,24 @@ class CompletionFeature(Feature):
         return (
             None if visible is None or not isinstance(name, str) else visible.templates_for_people().get(name)
         )
+
+    async def _prompt_values(self, call: Call, name: object, parameter: str, typed: str) -> Iterable[str]:
+        """Return values for a parameter of the prompt `name`. Empty if it is not the prompt of a template.
+
+        If the request has values for all other parameters, values with which another template answers are
+        left out.
+        """
+        template, visible = self._prompt_template(name), self._visible_skills
+        if template is None or visible is None or parameter not in template.parameters:
+            return ()
+        catalog, values = visible.catalog, await suggest_values(template, parameter, typed)
+        context = call.part("context").part("arguments")
+        others = [name for name in unique_parameters(template) if name != parameter]
+        if not all(isinstance(context.params.get(name), str) for name in others):
+            return values
+        chosen = {name: context.text(name) for name in others}
+        uris = {value: template.expand({**chosen, parameter: value}) for value in values}
+        return [value for value, uri in uris.items() if catalog.template_before(template, uri) is None]
 
     def _files(self, call: Call) -> Iterable[str]:
         """Return the file paths of the skill that the request's context names. Empty if there is none."""
@@ -120,6 +138,8 @@ async def _names(visible: VisibleSkills, typed: str) -> Iterable[str]:
         entries = (entry for entry in people.values() if own in {"", entry.origin.source})
         described = (each for each in templates if own in {"", each.label})
         paths = await complete_paths(described, typed.removeprefix(start))
+        if own:
+            paths = [path for path in paths if not visible.names.is_taken(own, path)]
         found += [start + path for path in (*(unquote(each.path) for each in entries), *paths)]
     return dict.fromkeys(found)
 

@@ -5,6 +5,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from skillwire.core.names import SCHEME, SKILL_FILE
 from skillwire.core.record import Json, SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.errors import BadParamsError
@@ -23,6 +24,7 @@ from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.names import did_you_mean, full_name
+from skillwire.library.template_overlaps import explain_taken
 from skillwire.protocol.messages import PROMPTS_GET, PROMPTS_LIST, RESOURCES_META, SKILL_META
 from skillwire.safe_text import collapse_lines, quote_if_needed, quoted
 
@@ -173,12 +175,24 @@ class PromptsFeature(Feature):
             raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {hint}" if hint else ""))
         elif isinstance(prompt, SkillTemplate):
             uri = prompt.expand(template_values(prompt, name, arguments))
+            self._check_not_taken(prompt, name, uri)
             entry = self._visible_skills.names.find(uri)
         else:
             entry = prompt
         if not self._visible_skills.is_for_people(entry):
             raise BadParamsError(f"the skill {quoted(name)} is not for people to start")
         return entry, values_to_fill(prompt, arguments)
+
+    def _check_not_taken(self, prompt: SkillTemplate, name: str, uri: str) -> None:
+        """Raise `BadParamsError` if another template than that of the prompt answers at `uri`."""
+        if (owner := self._visible_skills.catalog.template_before(prompt, uri)) is None:
+            return
+        offered = self._visible_skills.templates_for_people().items()
+        other = next((each for each, template in offered if template == owner), None)
+        remedy = "use other arguments" if other is None else f"use the prompt {quoted(other)}"
+        path = unquote(uri.removeprefix(SCHEME).removesuffix(f"/{SKILL_FILE}"))
+        reason = explain_taken(path, owner, remedy)
+        raise BadParamsError(f"the prompt {quoted(name)} cannot start this skill; {reason}")
 
     def _offered(self) -> "list[str]":
         """Return the names for the prompt `BY_NAME`: skills, and templates, whose parameters need values."""

@@ -148,6 +148,8 @@ class Catalog:
     """The problem of each skill that makes strict clients refuse the whole list, by URI."""
     templates: tuple[SkillTemplate, ...] = ()
     """Templates of skills that are not in `entries`. Skills in `entries` take precedence."""
+    template_overlaps: tuple[Problem, ...] = ()
+    """The problems of templates that have paths in common with a template of an earlier source."""
     has_several_sources: bool = False
     """Whether there are several sources. If so, paths in problems begin with the source's label."""
     has_path_conflicts: bool = False
@@ -193,6 +195,11 @@ class Catalog:
         """Return the template that matches a `SKILL.md` URI; None if there is none or `entries` has it."""
         found = None if uri in self.entries else self._patterns.find(uri)
         return None if found is None else found[0]
+
+    def template_before(self, template: SkillTemplate, uri: str) -> SkillTemplate | None:
+        """Return the template that answers at a `SKILL.md` URI in place of `template`, or None."""
+        found = self.template_of(uri)
+        return None if found == template else found
 
     def explain_mismatch(self, reference: str) -> str:
         """Return which template parameter is missing or wrong in a path or URI.

@@ -12,6 +12,7 @@ from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.library.catalog import Catalog, enclosing_skills, entry_in
 from skillwire.library.names import bare_name_owner, full_name
+from skillwire.library.template_overlaps import template_overlaps
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Scan
 
@@ -48,15 +49,17 @@ def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
     entries = namespace.entries
     shared = shared_names(entries.values(), scans)
     refused = nonconforming(entries.values(), scans)
+    overlaps = template_overlaps([labelled.scan.templates for labelled in scans])
     return Catalog(
         entries=entries,
         above=namespace.above(),
         listing=(listing := listed(entries.values())),
         positions={uri: position for position, uri in enumerate(listing)},
-        problems=(*collect_problems(scans), *taken, *_each_once(shared), *refused.values()),
+        problems=(*collect_problems(scans), *taken, *overlaps, *_each_once(shared), *refused.values()),
         shared_names=shared,
         nonconforming=refused,
         templates=merge_templates(scans),
+        template_overlaps=overlaps,
         has_several_sources=len(scans) > 1,
         has_path_conflicts=has_path_conflicts,
     )
@@ -259,16 +262,20 @@ def update_catalog(
     shared = catalog.shared_names if same_skills else shared_names(entries.values(), scans)
     refused = catalog.nonconforming if same_skills else nonconforming(entries.values(), scans)
     listing = catalog.listing if same_skills else listed(entries.values())
+    overlaps = catalog.template_overlaps
+    if before.templates != after.templates:
+        overlaps = template_overlaps([labelled.scan.templates for labelled in scans])
     return replace(
         catalog,
         entries=entries,
         above=space.above,
         listing=listing,
         positions=catalog.positions if same_skills else {uri: at for at, uri in enumerate(listing)},
-        problems=(*collect_problems(scans), *_each_once(shared), *refused.values()),
+        problems=(*collect_problems(scans), *overlaps, *_each_once(shared), *refused.values()),
         shared_names=shared,
         nonconforming=refused,
         templates=merge_templates(scans),
+        template_overlaps=overlaps,
     )
 
 

@@ -15,7 +15,15 @@ from skillwire.core.template import SkillTemplate
 from skillwire.core.template_mismatch import explain_values
 from skillwire.errors import RequestError
 from skillwire.library.catalog import Catalog, enclosing_skills, entry_in
-from skillwire.library.references import MAX_REFERENCE, Match, SkillPaths, find_below, find_matches
+from skillwire.library.references import (
+    MAX_REFERENCE,
+    Match,
+    SkillPaths,
+    find_below,
+    find_matches,
+    spellings,
+)
+from skillwire.library.template_overlaps import explain_taken
 from skillwire.safe_text import quoted
 
 _MAX_SUGGESTIONS = 3
@@ -150,7 +158,8 @@ class Names:
             if (template := self.template(name)) is not None:
                 raise TemplateNameError(name, template)
             known = self.handles() if offered is None else offered
-            raise UnknownNameError(name, self.explain(name) or did_you_mean(name, known))
+            hint = self._explain_taken(name) or self.explain(name) or did_you_mean(name, known)
+            raise UnknownNameError(name, hint)
         return found[0]
 
     def template(self, name: str) -> SkillTemplate | None:
@@ -172,6 +181,30 @@ class Names:
         below = (rest for label, _, rest in (text.partition(":"), text.partition("/")) if label in labels)
         explained = (self._catalog.explain_mismatch(each) for each in (text, *below))
         return next((each for each in explained if each), "")
+
+    def is_taken(self, label: str, path: str) -> bool:
+        """Return whether a skill or template of another source than `label` answers at a path."""
+        uri = _document_uri(path)
+        if (entry := self._catalog.entries.get(uri)) is not None:
+            return entry.origin.source != label
+        template = self._catalog.template_of(uri)
+        return template is not None and template.label != label
+
+    def _explain_taken(self, name: str) -> str:
+        """Return which template answers in place of one of the label in `name`; `""` if none does."""
+        text = name[:MAX_REFERENCE].lstrip("/")
+        for label, _, rest in (text.partition(":"), text.partition("/")):
+            paths = [split.path for split in spellings(rest)]
+            for template in self._catalog.templates:
+                if template.label != label or template.is_withheld:
+                    continue
+                for path in paths:
+                    if template.match_path(path) is None:
+                        continue
+                    owner = self._catalog.template_before(template, _document_uri(path))
+                    if owner is not None:
+                        return explain_taken(path, owner, f"write {quoted(path)} to load that skill")
+        return ""
 
     def _owner(self, name: str) -> SkillRecord | None:
         """Return the skill that is called by a bare name; None if no skill has it or it is ambiguous."""

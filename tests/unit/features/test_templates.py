@@ -248,3 +248,50 @@ async def test_listed_skill_wins_over_a_template(mode: Any) -> None:
         assert prompt_text(await client.get_prompt(GUIDE, {"product": "rocket"})).endswith(
             "rocket/guide/SKILL.md\n"
         )
+
+
+async def overlapping() -> Library:
+    """Return two sources whose templates both describe `docs/y/guide`."""
+    return await catalog_library(
+        code_source("one", [], {"docs/{p}/guide": {"p": ["x", "y"]}}),
+        code_source("two", [], {"docs/{q}/guide": {"q": ["y", "z"]}}),
+    )
+
+
+async def test_prompt_refuses_skills_of_another_template(mode: Any) -> None:
+    async with Client(skills_server(await overlapping()), mode=mode) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.get_prompt("docs/{q}/guide", {"q": "y"})
+        assert caught.value.error.code == -32602
+        assert caught.value.error.message == (
+            "the prompt `docs/{q}/guide` cannot start this skill; `docs/y/guide` belongs to the template "
+            "`docs/{p}/guide` of `one`, which comes first; use the prompt `docs/{p}/guide`, "
+            "or change the path or the values of one of the two templates"
+        )
+        for prompt, arguments in (("docs/{p}/guide", {"p": "y"}), ("docs/{q}/guide", {"q": "z"})):
+            (value,) = arguments.values()
+            got = prompt_text(await client.get_prompt(prompt, arguments))
+            assert got.endswith(f"# skill://docs/{value}/guide/SKILL.md\n")
+
+
+async def test_label_names_the_template_that_answers_instead(mode: Any) -> None:
+    told = "`docs/y/guide` belongs to the template `docs/{p}/guide` of `one`, which comes first; write "
+    async with Client(skills_server(await overlapping()), mode=mode) as client:
+        for name in ("two:docs/y/guide", "two/docs/y/guide", "two:/docs/y/guide/skill.md"):
+            refused = await refusal(client, "load-skill", {"name": name})
+            assert refused.startswith(f"there is no skill `{name}`; {told}")
+        for name in ("one:docs/y/guide", "docs/y/guide", "two:docs/z/guide", "two/docs/z/guide"):
+            assert not (await client.call_tool("load-skill", {"name": name})).is_error
+
+
+async def test_completion_leaves_out_skills_of_another_template(mode: Any) -> None:
+    async with Client(skills_server(await overlapping()), mode=mode) as client:
+        for prompt, name, typed, values in (
+            ("docs/{q}/guide", "q", "", ["z"]),
+            ("docs/{p}/guide", "p", "", ["x", "y"]),
+            ("skill", "name", "two:docs/", ["two:docs/z/guide"]),
+            ("skill", "name", "one:docs/", ["one:docs/x/guide", "one:docs/y/guide"]),
+        ):
+            reference = PromptReference(type="ref/prompt", name=prompt)
+            done = await client.complete(reference, {"name": name, "value": typed})
+            assert done.completion.values == values
