@@ -59,7 +59,7 @@ def test_a_branch_with_slashes_is_served_again_offline(hosts: Path, cli: Cli) ->
     origin.git("branch", "feature/new")
     address = "https://github.com/o/r/tree/feature/new/first"
     assert cli("sources", "add", address).code == 0
-    assert cli("sources", "sync").code == 0
+    assert cli("sources", "update").code == 0
     origin.folder.rename(hosts / "away")
     (row,) = cli("sources", "--json").json
     assert row["source"] == "github:o/r/new/first@feature"
