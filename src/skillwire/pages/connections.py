@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from skillwire.config.clients.connect import connect_choices
 from skillwire.core.record import Json
 from skillwire.errors import BadParamsError
 from skillwire.features.base import Call
@@ -37,6 +36,8 @@ class Connections:
 
         Only the page knows the address at which the person reaches the server.
         """
+        from skillwire.config.clients.connect import connect_choices  # noqa: PLC0415 - loads every client's format
+
         url, platform = _checked_url(call.text("url")), call.params.get("platform")
         choices = connect_choices(url, platform=platform if platform in _PLATFORMS else None)
         folders = self._local_folders()
