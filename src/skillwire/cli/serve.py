@@ -17,6 +17,7 @@ from skillwire.area import ServeRequest
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
 from skillwire.config.source_config import LibraryOptions
+from skillwire.core.patterns import Selection
 from skillwire.errors import UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.prompt_messages import PromptContent, PromptScope
@@ -31,9 +32,11 @@ from skillwire.terminal.options import (
     AllowOrigin,
     AllowPublic,
     ClientTokenEnv,
+    Exclude,
     Http,
     ListNonconforming,
     NoWellKnown,
+    Only,
     PromptContents,
     validate_budget,
 )
@@ -60,6 +63,8 @@ def serve(
     follow_links: Annotated[
         bool, Parameter(help="Follow symbolic links that lead outside the folders.")
     ] = False,
+    only: Only = None,
+    exclude: Exclude = None,
     catalog: Annotated[
         Literal["instructions", "tool-description"] | None,
         Parameter(metavar="PLACE", show_default="instructions", help="Where models find the list of skills."),
@@ -153,7 +158,14 @@ def serve(
         frozen=static,
         allow_empty=allow_config,
     )
-    gateway = open_served_library(sources or [], options, file, parts=parts, editable=allow_config)
+    gateway = open_served_library(
+        sources or [],
+        options,
+        file,
+        parts=parts,
+        editable=allow_config,
+        selection=Selection(only or (), exclude or ()),
+    )
     serve_options = ServeOptions(
         Channel(choices.catalog),
         validate_budget(catalog_tokens),

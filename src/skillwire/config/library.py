@@ -9,6 +9,7 @@ import anyio
 
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.source_config import LibraryOptions, open_sources
+from skillwire.core.patterns import Selection
 from skillwire.core.process import gc_paused
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
@@ -33,7 +34,11 @@ def scanning() -> Generator[Report]:
 
 
 def load_library(
-    arguments: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+    arguments: Sequence[str],
+    *,
+    follow_links: bool = False,
+    config: ConfigFile | None = None,
+    selection: Selection | None = None,
 ) -> Library:
     """Scan the named sources, or the default sources if none are named. Return their library.
 
@@ -41,7 +46,7 @@ def load_library(
     """
     options = LibraryOptions(follow_links=follow_links, configured_sources=not arguments)
     opened = open_sources(arguments, options, config or ConfigFile(default_config()))
-    library = Library([each.source for each in opened])
+    library = Library([each.source for each in opened], selection=selection)
     anyio.run(load, library)
     return library
 
