@@ -123,6 +123,19 @@ def test_a_change_ends_the_approval_and_is_shown(machine: Machine, cli: Cli, sit
     assert cli("diff", "acme:good").code == 0
 
 
+def test_problems_of_other_skills_are_not_printed(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    broken = [{**entry_of(f"broken-{number}", FILES), "resources": "none"} for number in range(50)]
+    twins = [entry_of(f"{folder}/twin", files_of("twin")) for folder in ("a", "b")]
+    site.script.entries = [*site.script.entries, *broken, *twins]
+    assert cli("read", "acme:good").err == "from the server `acme`; no one vouches for this text:\n"
+    assert cli("show", "acme:good").err == ""
+    done = cli("read", "acme:broken-7")
+    assert done.code == 1
+    assert len(done.err.splitlines()) <= 3
+    assert "problems may be the cause" in done.err
+    assert "broken-7" in cli("list", "acme").err
+
+
 @pytest.mark.rule("H28")
 def test_a_label_that_means_another_server_has_no_approvals(
     machine: Machine, cli: Cli, site: ScriptedSite
