@@ -105,19 +105,18 @@ async def find_file(host: Host, skill: str) -> tuple[HostedSkill, str]:
     Prints the problems of this skill and its server. If there is no such skill, prints the problems that may
     be the cause. Raises `SkillwireError`.
     """
-    await host.discover()
     try:
         found = await _find_named(host, _with_label(host, skill))
     except AmbiguousNameError as error:
         hint = f"choose one of {', '.join(quoted(handle) for handle in error.handles)}"
         raise UsageError(f"{quoted(skill)} is the name of several skills", hint=hint) from error
     except NoLabelError as error:
-        _print_causes(host.registry.problems)
+        print_causes(host.registry.problems)
         raise UsageError(str(error)) from error
     except HostTemplateNameError as error:
         raise RemoteTemplateError(error.template, str(error)) from error
     except UnknownNameError as error:
-        _print_causes(host.registry.problems)
+        print_causes(host.registry.problems)
         raise _unknown(host, skill, error) from error
     print_host_problems([each for each in host.registry.problems if concerns(each, found[0])])
     return found
@@ -132,13 +131,13 @@ def concerns(problem: Problem, skill: HostedSkill) -> bool:
     )
 
 
-def _print_causes(problems: Sequence[Problem]) -> None:
+def print_causes(problems: Sequence[Problem]) -> None:
     """Print the problems with whole servers, and how many other problems there are."""
     of_servers = [each for each in problems if each.rule in _OF_A_SERVER]
     print_host_problems(of_servers)
     others = sum(each.rule is not Rule.NAME_SHARED for each in problems) - len(of_servers)
     if others > 0:
-        message = f"{pluralize(others, 'other problem')} may be the cause"
+        message = f"{pluralize(others, 'other problem')} may hide a skill"
         stderr_console().print(f"{message}; `skillwire list` with the same server shows them", style="yellow")
 
 

@@ -1,8 +1,8 @@
 """`Host`: discover, approve, verify and load skills from servers and from the user's own sources."""
 
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any, Self
 from weakref import WeakSet
@@ -15,6 +15,13 @@ from skillwire.errors import SkillwireError, UsageError, VerificationError
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Approver, Changes, Inspection, inspect_entry
+from skillwire.host.approve_all import (
+    ApprovalOutcome,
+    ChangedText,
+    approve_all,
+    changed_texts,
+    keep_texts,
+)
 from skillwire.host.connections.labels import validate_label
 from skillwire.host.connections.target import Target
 from skillwire.host.errors import translated_errors
@@ -280,6 +287,31 @@ class Host:
             )
         await self._approval_store.approve(await self._places.with_files(skill))
         await self._places.refresh_status(skill.identity)
+
+    async def approve_all(self, shown: Sequence[HostedSkill]) -> list[ApprovalOutcome]:
+        """Store the user's approval of exactly these versions, and return the outcome for each.
+
+        The servers list their skills again first. A skill that has changed since it was shown is not
+        approved. If a skill cannot be approved, the others still are.
+        """
+        return await approve_all(self._places, self._approval_store, shown)
+
+    async def changed_texts(self, skill: HostedSkill) -> AsyncGenerator[ChangedText]:
+        """Yield the files that differ from the version that was approved last, with verified bytes.
+
+        Call this method at the request of the user, because it reads files from the server (H11). Without an
+        earlier approval, every file is new.
+        """
+        async with aclosing(changed_texts(self._places, self._approval_store, skill)) as texts:
+            async for each in texts:
+                yield each
+
+    async def keep_texts(self, skill: HostedSkill) -> int:
+        """Keep copies of the text of an approved skill in the state, for later comparison.
+
+        Reads the files from the server, and verifies them. Return how many could not be kept.
+        """
+        return await keep_texts(self._places, self._approval_store, skill)
 
     async def revoke(self, skill: HostedSkill) -> None:
         """Revoke the approval of a skill, in the state and in every session of this host.

@@ -146,7 +146,11 @@ class Registry:
 
     def having(self, skill: HostedSkill) -> "Registry":
         """Return a registry with this skill added or replaced."""
-        known = {**self._by_identity, skill.identity: skill}
+        return self.having_all([skill])
+
+    def having_all(self, skills: Iterable[HostedSkill]) -> "Registry":
+        """Return a registry with these skills added or replaced."""
+        known = {**self._by_identity, **{each.identity: each for each in skills}}
         return Registry(known.values(), self._given_problems, self._labels, self.templates)
 
     def resolve(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
