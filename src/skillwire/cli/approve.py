@@ -6,6 +6,7 @@ from typing import Annotated
 
 import anyio
 from cyclopts import Parameter
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -35,6 +36,7 @@ from skillwire.terminal.output import (
     stderr_console,
     stdout_console,
 )
+from skillwire.terminal.pager import print_paged
 
 
 def print_approvals(*, as_json: bool) -> int:
@@ -182,7 +184,7 @@ class _Request:
             async with open_host(self.targets, state) as host:
                 plan = await _plan(host, await select_skills(host, wanted))
                 if not self.as_json:
-                    await _print_plan(host, plan)
+                    await _print_plan(host, plan, pager=self.pager and not self.yes)
                 outcomes: list[ApprovalOutcome] = []
                 if plan.new:
                     question = f"approve exactly {_these(plan.new)}?"
@@ -261,9 +263,15 @@ async def _plan(host: Host, selected: SelectedSkills) -> _Plan:
     return _Plan(new, already, unbound, failed)
 
 
-async def _print_plan(host: Host, plan: _Plan) -> None:
+async def _print_plan(host: Host, plan: _Plan, *, pager: bool) -> None:
     """Print one line for each skill, with its files and what has changed since the last approval."""
     console = stdout_console()
+    with console.capture() as captured:
+        await _print_planned(console, host, plan)
+    print_paged(console, captured.get(), pager=pager)
+
+
+async def _print_planned(console: Console, host: Host, plan: _Plan) -> None:
     for skill in plan.new:
         inspection = await host.inspect(skill)
         size = "" if inspection.size is None else f", {inspection.size:,} bytes"

@@ -127,3 +127,24 @@ def _details(console: Console, skill: ListedSkill, width: int, *, paths: bool) -
             last.append(" …")
             last.truncate(width, overflow="ellipsis")
         yield last
+
+
+def fact_lines(console: Console, rows: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Text]:
+    """Yield rows of a name and facts about it. Each fact has a line of its own. No line is too wide."""
+    width = max(console.width, 20)
+    listed = [ListedSkill(name, "") for name, _ in rows]
+    column = _name_column(listed, width)
+    indent = column or _INDENT
+    for skill, (_, facts) in zip(listed, rows, strict=True):
+        name = Text(skill.shown_name, style="cyan", overflow="fold")
+        below = [
+            line
+            for fact in facts
+            for line in Text(escape_invisible(fact)).wrap(console, width - indent, overflow="fold")
+        ]
+        if column and name.cell_len <= column - _GAP and below:
+            yield Text.assemble(name, " " * (column - name.cell_len), below.pop(0))
+        else:
+            yield from name.wrap(console, width)
+        for line in below:
+            yield Text.assemble(" " * indent, line)
