@@ -16,6 +16,7 @@ from skillwire.cli.select_skills import SelectedSkills, select_skills, targets_o
 from skillwire.cli.skill_texts import print_texts
 from skillwire.cli.state import open_existing_state, open_state
 from skillwire.cli.targets import Allow, TokenEnv
+from skillwire.core.concurrency import process_in_order
 from skillwire.core.patterns import is_pattern
 from skillwire.errors import SkillwireError, UsageError
 from skillwire.host.approvals.questions import Inspection
@@ -37,6 +38,9 @@ from skillwire.terminal.output import (
     stdout_console,
 )
 from skillwire.terminal.pager import print_paged
+
+_KEPT_AT_ONCE = 8
+"""Maximum number of skills whose texts are read at once."""
 
 
 def print_approvals(*, as_json: bool) -> int:
@@ -299,17 +303,19 @@ def _these(skills: Sequence[HostedSkill]) -> str:
 
 async def _keep(host: Host, skills: Sequence[HostedSkill]) -> None:
     """Keep the texts of approved skills. Print how many texts are not kept."""
-    failed = 0
-    for each in skills:
+    failures: list[int] = []
+
+    async def keep(skill: HostedSkill) -> int:
         try:
-            failed += await host.keep_texts(each)
+            return await host.keep_texts(skill)
         except SkillwireError:
-            failed += 1
-    if failed:
+            return 1
+
+    await process_in_order(skills, keep, failures.append, _KEPT_AT_ONCE)
+    if failed := sum(failures):
         verb = "is" if failed == 1 else "are"
-        print_notice(
-            f"{pluralize(failed, 'file')} {verb} not kept, so `skillwire diff` cannot show its changes"
-        )
+        files = pluralize(failed, "file")
+        print_notice(f"{files} {verb} not kept, so `skillwire diff` cannot show later changes in full")
 
 
 def _hint_without_digests(found: HostedSkill, bridge_problem: str) -> str:

@@ -1,6 +1,6 @@
 """Approve many skills, each bound to the files that were shown, and compare their texts."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -10,7 +10,7 @@ from skillwire.core.mime import is_text
 from skillwire.errors import SkillwireError
 from skillwire.host.approvals.approval_store import ApprovalStore, why_unbound
 from skillwire.host.approvals.questions import Changes
-from skillwire.host.hosted_skill import HostedSkill, display_path
+from skillwire.host.hosted_skill import HostedSkill, Identity, display_path
 from skillwire.host.places import Places
 from skillwire.host.pull import read_contents
 from skillwire.host.store.cache import KEPT_FILE_BYTES
@@ -39,9 +39,11 @@ async def approve_all(
     """
     await places.discover()
     outcomes: list[ApprovalOutcome] = []
+    labels = {skill.label for skill in shown if not skill.local}
+    listed = {(label, each.uri) for label in labels for each in places.listed(label)}
     for skill in shown:
         try:
-            reason = await _why_not(places, skill)
+            reason = await _why_not(places, skill, listed)
             if not reason:
                 await approval_store.approve(skill)
         except (SkillwireError, MCPError) as error:
@@ -51,7 +53,7 @@ async def approve_all(
     return outcomes
 
 
-async def _why_not(places: Places, skill: HostedSkill) -> str:
+async def _why_not(places: Places, skill: HostedSkill, listed: Collection[Identity]) -> str:
     """Return why a skill that was shown cannot be approved now; empty if it can."""
     if skill.local:
         return "it is your own and needs no approval"
@@ -59,8 +61,7 @@ async def _why_not(places: Places, skill: HostedSkill) -> str:
         return "its files are not known yet"
     if unbound := why_unbound(skill.claimed):
         return unbound
-    listed = {each.uri for each in places.listed(skill.label)}
-    now = places.registry.get(skill.identity) if skill.uri in listed else None
+    now = places.registry.get(skill.identity) if skill.identity in listed else None
     if now is None:  # it is not listed, so the server is asked for this skill
         now = await places.lookup(skill.label, skill.uri)
     return "it has changed since it was shown" if Changes.between(skill, now) else ""

@@ -1,7 +1,7 @@
 """`Host`: discover, approve, verify and load skills from servers and from the user's own sources."""
 
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any, Self
@@ -34,7 +34,7 @@ from skillwire.host.pull import Destination, pull_skill
 from skillwire.host.pull_all import MAX_PULLED_BYTES, OnPulled, PullResult, pull_server
 from skillwire.host.registry import Registry
 from skillwire.host.servers.link import ServerLink
-from skillwire.host.servers.records import why_not_published
+from skillwire.host.servers.records import publish, why_not_published
 from skillwire.host.servers.source import ServerSource
 from skillwire.host.session.session import Session
 from skillwire.host.store.state import State
@@ -109,6 +109,8 @@ class Host:
         if state is not None and state.damaged is not None:
             message = f"{state.damaged}; {state.damaged.hint}"
             self._places.notes.append(Problem("", Rule.STATE_FAILED, Severity.WARNING, message))
+        self._bridged_of: Registry | None = None
+        self._bridged_uris: dict[str, Collection[str]] = {}
         self._approve = approve
         self._sessions: WeakSet[Session] = WeakSet()
         self._stack = AsyncExitStack()
@@ -259,9 +261,21 @@ class Host:
 
     def why_not_bridged(self, skill: HostedSkill) -> str:
         """Return why `skillwire bridge` cannot serve a skill, or an empty string if it can."""
+        known = self.registry.get(skill.identity)
+        if known is not None and known.claim is skill.claim and skill.uri in self._bridged(skill.label):
+            return ""
         claims = (each.claim for each in self.registry.templates if each.label == skill.label)
         templates = [each for each in claims if each is not None]
         return why_not_published(skill.label, skill.claimed, self._places.listed(skill.label), templates)
+
+    def _bridged(self, label: str) -> Collection[str]:
+        """Return the URIs of the listed skills that a bridge can serve. Computed once for each registry."""
+        if self._bridged_of is not self.registry:
+            self._bridged_of, self._bridged_uris = self.registry, {}
+        if label not in self._bridged_uris:
+            listed = self._places.listed(label)
+            self._bridged_uris[label] = frozenset(publish(label, listed, {}).skills)
+        return self._bridged_uris[label]
 
     async def with_files(self, skill: HostedSkill) -> HostedSkill:
         """Return a skill with its list of files. For a packed skill, fetch and unpack its archive (H11).

@@ -96,6 +96,8 @@ class Cache:
         self.folder = folder
         self._staging = folder / _STAGING
         self._limit = limit
+        self._kept_total: int | None = None
+        """Size of all copies of approved text; None until it is needed. Other processes may add copies."""
 
     def get(self, label: str, file: FileClaim) -> bytes | None:
         """Return the cached bytes of a file if they match the claim, else None (H15, H24).
@@ -181,17 +183,21 @@ class Cache:
         return self.folder / label_folder(label) / f"{_KEPT}{digest.raw.hex()}"
 
     def _limit_kept(self, newest: Path) -> None:
-        """Remove the least recently used copies while all of them are larger than the limit."""
+        """Remove the least recently used copies if all of them together are larger than the limit."""
+        if self._kept_total is not None:
+            self._kept_total += newest.stat().st_size
+            if self._kept_total <= KEPT_BYTES:
+                return
         copies = [each for folder in self._label_folders() for each in folder.glob(f"{_KEPT}*")]
         sizes = {each: each.stat().st_size for each in copies}
-        total = sum(sizes.values())
-        if total <= KEPT_BYTES:
+        self._kept_total = sum(sizes.values())
+        if self._kept_total <= KEPT_BYTES:
             return
         for path in sorted(sizes.keys() - {newest}, key=_used):
-            if total <= KEPT_BYTES * 9 // 10:
+            if self._kept_total <= KEPT_BYTES * 9 // 10:
                 break
             _remove(path)
-            total -= sizes[path]
+            self._kept_total -= sizes[path]
 
     def list_files(self) -> list[CachedFile]:
         """Return all cached files that exist on disk, sorted by label and URI."""
