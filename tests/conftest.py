@@ -1,5 +1,6 @@
 """Fixtures: one tree of skills, served once for all tests, over every transport and protocol version."""
 
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -23,6 +24,7 @@ SLOW = (
     "tooling/test_speed_benchmark.py",
     "unit/app/test_log_limit.py",
     "unit/authoring/test_every_way_to_serve.py",
+    "unit/cli/test_install_command.py",
     "unit/cli/test_switching_from_skilljack.py",
     "unit/drive/test_hostile.py",
     "unit/host/test_bridge_process.py",
@@ -34,6 +36,12 @@ SLOW = (
 """Where tests start many processes or browsers. `scripts/test --fast` leaves them out."""
 MANY = 230
 """Skills in the folder `many`: three pages."""
+
+
+def pytest_configure() -> None:
+    """Handle Ctrl-C even if the tests run in the background, where shells make programs ignore it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

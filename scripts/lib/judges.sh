@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced after setup.sh: installs the external conformance tools, the TypeScript server that tests connect to, and
-# Node, once, under .cache/judges.
+# Sourced after setup.sh: installs the external conformance tools, the npm packages that tests use, and Node, once, under
+# .cache/judges.
 
 NODE_VERSION=22.23.3
 CONFORMANCE_VERSION=0.2.0-alpha.12
@@ -9,14 +9,17 @@ TYPESCRIPT_SERVER_VERSION=2.4.0
 
 TYPESCRIPT_SDK_VERSION=2.4.0
 TYPESCRIPT_NODE_VERSION=2.1.2
+MCPB_VERSION=2.1.2
 
 JUDGES=$ROOT/.cache/judges
 NODE=$JUDGES/node-$NODE_VERSION/node_modules/node/bin/node
 CONFORMANCE=$JUDGES/conformance-$CONFORMANCE_VERSION/node_modules/@modelcontextprotocol/conformance/dist/index.js
 TYPESCRIPT_SERVER=$JUDGES/typescript-server-$TYPESCRIPT_SERVER_VERSION
+MCPB=$JUDGES/mcpb-$MCPB_VERSION/node_modules/@anthropic-ai/mcpb/dist/cli/cli.js
 INSPECTOR=$JUDGES/inspector-$INSPECTOR_VERSION/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js
 
 # The conformance tools are npm packages.
+want_npm() { want npm nodejs npm; }
 need_npm() { need npm nodejs npm; }
 
 # npm_install PACKAGE VERSION : install into the current folder. No lock file, because it would contain a registry.
@@ -49,6 +52,8 @@ install_typescript_server() {
   install_judge typescript-server @modelcontextprotocol/server "$TYPESCRIPT_SERVER_VERSION" \
     "$TYPESCRIPT_SERVER/node_modules/@modelcontextprotocol/server/dist/ext/skills/node.cjs"
 }
+# The tool that checks and unpacks MCPB bundles, for tests of `skillwire pack`.
+install_mcpb() { install_judge mcpb @anthropic-ai/mcpb "$MCPB_VERSION" "$MCPB"; }
 install_inspector() { install_judge inspector @modelcontextprotocol/inspector "$INSPECTOR_VERSION" "$INSPECTOR"; }
 
 # The SDK's server and its HTTP adapter for Node, in one folder because the adapter imports the server.

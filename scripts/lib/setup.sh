@@ -39,18 +39,55 @@ quietly() {
   [ "$status" -eq 0 ] || fail "$what failed (exit code $status); its output is above"
 }
 
-# need PROGRAM PACKAGE… : make sure that a program is there. On Debian, install the packages that have it, as root or with
-# sudo; where neither is possible, say the command to run.
-need() {
-  local program=$1 as=()
+# Programs that are missing, and the Debian packages that have them.
+MISSING=() PACKAGES=()
+
+# want PROGRAM PACKAGE… : note a program that is missing. `install_missing` then installs all of them at once.
+want() {
+  local program=$1
   shift
   ! command -v "$program" >/dev/null || return 0
-  command -v apt-get >/dev/null ||
-    fail "$program was not found, and this machine has no apt-get to install it" "install $program, then run this again"
+  MISSING+=("$program") PACKAGES+=("$@")
+}
+
+# Install the missing programs, or say what to run.
+install_missing() {
+  local program
+  [ ${#MISSING[@]} -gt 0 ] || return 0
+  # `find_python` needs these next. With them, one command installs everything.
+  [ -n "$(usable_python "${PYTHON:-python3}")" ] || PACKAGES+=(python3 python3-venv)
+  apt_install "$(sentence "${MISSING[@]}")" "install ${MISSING[*]}, then run this again" "${PACKAGES[@]}"
+  for program in "${MISSING[@]}"; do
+    command -v "$program" >/dev/null ||
+      fail "$program was not found, and the package of this system does not have it" "install $program, then run this again"
+  done
+  MISSING=() PACKAGES=()
+}
+
+# need PROGRAM PACKAGE… : make sure that a program is there.
+need() {
+  want "$@"
+  install_missing
+}
+
+# Print `a was not found` or `a, b were not found`.
+sentence() {
+  local names
+  names=$(printf ', %s' "$@")
+  if [ $# -eq 1 ]; then printf '%s was not found\n' "$1"; else printf '%s were not found\n' "${names#, }"; fi
+}
+
+# apt_install FAULT HINT PACKAGE… : install Debian packages, as root or with sudo. Where that is not possible, report the
+# fault and say what to run: HINT on systems without apt-get.
+apt_install() {
+  local fault=$1 hint=$2 as=() sudo='' how='run as root'
+  shift 2
+  command -v apt-get >/dev/null || fail "$fault, and this machine has no apt-get to install packages" "$hint"
   if [ "$(id -u)" -ne 0 ]; then
+    ! command -v sudo >/dev/null || sudo='sudo ' how='run'
     as=(sudo -n)
-    "${as[@]}" true 2>/dev/null ||
-      fail "$program was not found, and only root can install it" "run: sudo apt-get install --no-install-recommends $*"
+    "${as[@]}" true 2>/dev/null || fail "$fault, and only root can install packages" \
+      "$how: ${sudo}apt-get update && ${sudo}apt-get install --no-install-recommends $*"
   fi
   say "installing $*"
   quietly "updating the list of packages" ${as[@]+"${as[@]}"} apt-get update -qq
@@ -58,19 +95,41 @@ need() {
     apt-get install -qq -y --no-install-recommends "$@"
 }
 
-# Print the Python to use: $PYTHON if it is set, otherwise the first that is new enough.
-find_python() {
+# Print the first Python that is new enough and can make virtual environments; nothing if there is none.
+usable_python() {
   local candidate
-  for candidate in ${PYTHON:+"$PYTHON"} python3 python3.14 python3.13 python3.12 python3.11 python; do
-    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-      "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
-        fail "\`$candidate\` cannot make virtual environments" "install its venv module (Debian: python3-venv)"
+  for candidate in "$@"; do
+    if is_new_enough "$candidate" && "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
       printf '%s\n' "$candidate"
       return
     fi
-    [ "$candidate" != "${PYTHON:-}" ] || fail "PYTHON=\`$PYTHON\` is not a Python 3.11 or newer"
   done
-  fail "no Python 3.11 or newer was found" "install one, or set its path: PYTHON=/path/to/python3 $0"
+}
+
+is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+# Print the Python to use: $PYTHON if it is set, otherwise the first that is new enough. Install what is missing.
+find_python() {
+  local candidates=(python3 python3.14 python3.13 python3.12 python3.11 python) found candidate module
+  if [ -n "${PYTHON:-}" ]; then
+    is_new_enough "$PYTHON" || fail "PYTHON=\`$PYTHON\` is not a Python 3.11 or newer"
+    candidates=("$PYTHON")
+  fi
+  found=$(usable_python "${candidates[@]}")
+  if [ -z "$found" ]; then
+    for candidate in "${candidates[@]}"; do
+      is_new_enough "$candidate" || continue
+      module=$("$candidate" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+      apt_install "\`$candidate\` cannot make virtual environments" "install its modules venv and ensurepip" "$module"
+      break
+    done
+    [ -n "${module:-}" ] || apt_install "no Python 3.11 or newer was found" \
+      "install one, or set its path: PYTHON=/path/to/python3 $0" python3 python3-venv
+    found=$(usable_python "${candidates[@]}")
+  fi
+  [ -n "$found" ] || fail "no Python 3.11 or newer that can make virtual environments was found" \
+    "install one, or set its path: PYTHON=/path/to/python3 $0"
+  printf '%s\n' "$found"
 }
 
 # Costs one short Python process. A second run of a script does nothing else here.

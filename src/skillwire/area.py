@@ -54,6 +54,8 @@ class Area:
     """The commands that the area adds, by name."""
     serve: str = ""
     """`module:class` of its subclass of `ServeFlags`. Empty if the area adds nothing to `serve`."""
+    bridge: bool = False
+    """Whether what the area adds to `serve` without options is also added to `bridge` over HTTP."""
     check: str = ""
     """`module:class` of its subclass of `CheckFlags`. Empty if the area adds nothing to `check`."""
 
@@ -77,6 +79,8 @@ class ServerContext:
     admin: "Admin"
     problems: "Problems"
     """A function that returns the problems in a catalog, including problems that earlier areas report."""
+    bridge: bool = False
+    """Whether this is a bridge, whose sources are servers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from tests.support.skills import write_skill
 PACKAGE = ROOT / "src/skillwire"
 TABLE = "app/areas.py"
 URI = "skill://refunds/SKILL.md"
-AREAS = ("contract", "drive", "pages")
-COMMANDS = {"contract": ("project", "graph", "new", "schema"), "drive": ("drive",)}
+AREAS = ("contract", "drive", "packing", "pages")
+COMMANDS = {"contract": ("project", "graph", "new", "schema"), "drive": ("drive",), "packing": ("pack",)}
 OPTIONS = {"contract": "--contract", "drive": "--drive"}
 EVERY_MODULE = """
 import importlib, pkgutil, skillwire
@@ -293,4 +293,5 @@ def test_an_area_without_its_options_is_not_loaded(greeting: Build) -> None:
     done = greeting.python("-c", program, "check", greeting.skills, "--strict")
     loaded = done.stderr.split()
     assert "skillwire.cli.check" in loaded
-    assert [name for name in loaded if re.match(r"skillwire\.(greeting|contract|drive|pages)", name)] == []
+    areas = re.compile(rf"skillwire\.(greeting|{'|'.join(AREAS)})")
+    assert [name for name in loaded if areas.match(name)] == []

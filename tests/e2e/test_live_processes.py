@@ -64,6 +64,21 @@ async def test_folder_missing_at_start_is_reported_and_served_later(tmp_path: Pa
         assert f"waiting for `{tmp_path / 'never'}`, which does not exist" in peer.stderr()
 
 
+async def test_a_server_follows_sources_added_in_another_terminal(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    for name in ("one", "two"):
+        write_skill(tmp_path / name, name)
+    config.write_text("[[sources]]\nsource = 'one'\n", encoding="utf-8")
+    command, *arguments = skillwire("serve", "--config", config)
+    async with listening(StdioServerParameters(command=command, args=arguments), "auto") as (client, heard):
+        await anyio.run_process(skillwire("sources", "add", tmp_path / "two", "--config", config))
+        await heard.until("prompts", "resources")
+        assert {"one", "two"} <= {prompt.name for prompt in (await client.list_prompts()).prompts}
+    with StdioPeer("2025-11-25", skillwire("serve", tmp_path / "two", "--config", config)) as peer:
+        assert "one" not in {each["name"] for each in peer.result("prompts/list")["prompts"]}
+        assert "2 sources in the configuration file not served, because you name others" in peer.stderr()
+
+
 async def test_pings_are_answered_during_a_storm_of_edits(tmp_path: Path) -> None:
     for number in range(300):
         write_skill(tmp_path, f"s{number}")

@@ -1,4 +1,4 @@
-"""Servers that we did not write: how each is started, with nothing of ours in it."""
+"""Servers and tools that we did not write: how each is started, with nothing of ours in it."""
 
 import fcntl
 import subprocess
@@ -17,20 +17,27 @@ set -euo pipefail
 need_npm
 install_node
 install_typescript_server
-printf '%s\\n' "$NODE" "$TYPESCRIPT_SERVER"
+install_mcpb
+printf '%s\\n' "$NODE" "$TYPESCRIPT_SERVER" "$MCPB"
 """
 
 
 def typescript(folder: Path) -> tuple[str, ...]:
     """Return the command that serves a folder with the official TypeScript SDK."""
-    node, packages = _installed()
+    node, packages, _ = _installed()
     return node, str(_BESIDE / "typescript_server.mjs"), packages, str(folder)
 
 
 def typescript_entries(entries: Path) -> tuple[str, ...]:
     """Return the command that lists those entries of a file that the TypeScript SDK accepts."""
-    node, packages = _installed()
+    node, packages, _ = _installed()
     return node, str(_BESIDE / "typescript_entries.mjs"), packages, str(entries)
+
+
+def mcpb() -> tuple[str, ...]:
+    """Return the command of the official tool for MCPB bundles."""
+    node, _, tool = _installed()
+    return node, tool
 
 
 def fastmcp(folder: Path) -> tuple[str, ...]:
@@ -44,8 +51,8 @@ def fastmcp_manifests(folder: Path) -> tuple[str, ...]:
 
 
 @cache
-def _installed() -> tuple[str, str]:
-    """Return Node and the folder of the packages, after installing them where they are not there yet."""
+def _installed() -> tuple[str, str, str]:
+    """Return Node, the folder of the TypeScript SDK and the MCPB tool. Installs what is missing."""
     folder = ROOT / ".cache/judges"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:  # two test processes install one after the other
@@ -53,6 +60,6 @@ def _installed() -> tuple[str, str]:
         command = ["bash", "-c", _INSTALL, "install", str(ROOT / "scripts/lib")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
-        pytest.fail(f"the TypeScript SDK could not be installed:\n{done.stderr}")
-    node, packages = done.stdout.split("\n")[:2]
-    return node, packages
+        pytest.fail(f"the npm packages could not be installed:\n{done.stderr}")
+    node, packages, tool = done.stdout.split("\n")[:3]
+    return node, packages, tool

@@ -187,9 +187,11 @@ class StdioPeer(Peer):
 class HttpServer:
     """A server process that listens on a port of its own choosing."""
 
-    def __init__(self, *arguments: str | Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *arguments: str | Path, env: Mapping[str, str] | None = None, command: str = "serve"
+    ) -> None:
         self.process = subprocess.Popen(
-            skillwire("serve", *arguments),
+            skillwire(command, *arguments),
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             env=None if env is None else dict(env),

@@ -53,6 +53,12 @@ def block_of(uri: str, content: bytes) -> dict[str, Any]:
         return {"uri": uri, "mimeType": "text/plain", "blob": base64.b64encode(content).decode()}
 
 
+def _raised_or(answer: Any) -> Any:
+    if isinstance(answer, MCPError):
+        raise answer
+    return answer
+
+
 @dataclass
 class ScriptedServer:
     """Honest about `files` unless an answer is scripted. `asked` is everything that it was asked."""
@@ -64,11 +70,13 @@ class ScriptedServer:
     got: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What `skills/get` answers for a URI, instead of the entry."""
     read: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What `resources/read` answers for a URI, instead of the file."""
+    """What `resources/read` answers for a URI, instead of the file; or the error that it raises."""
     prompts: Mapping[str, tuple[dict[str, Any], str]] = field(default_factory=dict[str, Any])
     """The `_meta` and the text of each prompt."""
+    stated: Mapping[str, Any] | None = None
+    """The `_meta` of the result of each prompt."""
     folders: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What `resources/directory/read` answers for a URI."""
+    """What `resources/directory/read` answers for a URI, or the error that it raises."""
     resources: Sequence[Any] | Mapping[str, Any] = ()
     """What `resources/list` shows; or its one page, whole."""
     templates: Sequence[Any] | Mapping[str, Any] | Callable[[], dict[str, Any]] | None = None
@@ -177,13 +185,13 @@ class ScriptedServer:
     def _read(self, params: dict[str, Any]) -> dict[str, Any]:
         uri = params["uri"]
         if uri in self.read:
-            return self.read[uri]
+            return _raised_or(self.read[uri])
         if uri not in self.files:
             raise MCPError(-32602, "unknown file")
         return {"contents": [block_of(uri, self.files[uri])]}
 
     def _folder(self, params: dict[str, Any]) -> dict[str, Any]:
-        return dict(self.folders[params["uri"]])
+        return dict(_raised_or(self.folders[params["uri"]]))
 
     def _templates(self, _params: dict[str, Any]) -> dict[str, Any]:
         if callable(self.templates):
@@ -201,7 +209,8 @@ class ScriptedServer:
 
     def _prompt(self, params: dict[str, Any]) -> dict[str, Any]:
         text = self.prompts[params["name"]][1]
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+        meta = {} if self.stated is None else {"_meta": dict(self.stated)}
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], **meta}
 
     def _resources(self, _params: dict[str, Any]) -> dict[str, Any]:
         whole = isinstance(self.resources, Mapping)

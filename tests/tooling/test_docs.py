@@ -42,7 +42,7 @@ FENCE = re.compile(r"^( *)```(\w*)[^`\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTA
 EXAMPLE = re.compile(r"^(?:# (wrong|right)|<!-- (wrong|right)\b.*-->)\n", re.MULTILINE)
 """The line above an example of a rule: a comment of YAML or Markdown. One fence may hold both examples."""
 
-BODY_RULES = {Rule.LINK_MISSING, Rule.FILE_UNREFERENCED, Rule.BODY_LENGTH, Rule.SCRIPT_MODE}
+BODY_RULES = {Rule.LINK_MISSING, Rule.LINK_CASE, Rule.FILE_UNREFERENCED, Rule.BODY_LENGTH, Rule.SCRIPT_MODE}
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 

@@ -37,7 +37,7 @@ class Checkout:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "a checkout"
         self.elsewhere = folder / "elsewhere"
-        self.elsewhere.mkdir()
+        self.elsewhere.mkdir(parents=True)
         shutil.copytree(ROOT / "scripts", self.root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
         (self.root / "pyproject.toml").write_text("[project]\n")
         (self.root / "constraints.txt").write_text("mcp==1\n")
@@ -163,44 +163,124 @@ def test_without_npm_the_judges_say_that_it_is_missing(tmp_path: Path, script: s
     assert result.stderr.startswith("error: npm was not found")
 
 
-def need(tmp_path: Path, user: str, *, apt: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run `need` for a program that is missing, with a package manager that only notes its calls."""
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for tool in ("bash", "dirname", "mktemp", "rm", "env", "cat", "chmod", "mkdir"):
-        (tools / tool).symlink_to(shutil.which(tool) or tool)
-    notes = f'printf "%s\\n" "$*" >>{tmp_path}/notes'
-    for name, text in {
-        "id": f"echo {user}",
-        "sudo": "exit 1",
-        **({"apt-get": notes} if apt else {}),
-    }.items():
-        (tools / name).write_text(f"#!{BASH}\n{text}\n")
-        (tools / name).chmod(0o755)
-    code = 'set -euo pipefail; . "$1"; need nothing-like-it some-package'
-    return run(BASH, "-c", code, "test", ROOT / "scripts/lib/setup.sh", cwd=tmp_path, PATH=str(tools))
+class BareMachine:
+    """A machine with few programs. Its package manager only notes its calls, and installs empty programs."""
+
+    def __init__(self, folder: Path, user: str, *, apt: bool = True, sudo: bool = True) -> None:
+        self.folder, self.tools = folder, folder / "bin"
+        self.notes = folder / "notes"
+        self.tools.mkdir()
+        for tool in ("bash", "dirname", "mktemp", "rm", "env", "cat", "chmod", "mkdir"):
+            (self.tools / tool).symlink_to(shutil.which(tool) or tool)
+        install = f"""
+            printf '%s\\n' "$*" >>{self.notes}
+            [ "$1" != install ] || for each; do
+              printf '#!{BASH}\\nexit 1\\n' >{self.tools}/$each
+              chmod +x {self.tools}/$each
+            done"""
+        self.add("id", f"echo {user}")
+        if sudo:
+            self.add("sudo", "exit 1")
+        if apt:
+            self.add("apt-get", install)
+
+    def add(self, name: str, text: str) -> None:
+        (self.tools / name).write_text(f"#!{BASH}\n{text}\n")
+        (self.tools / name).chmod(0o755)
+
+    def add_python(self, version: str, *, with_venv: bool) -> None:
+        """Add a program that answers the questions of `setup.sh` as this version would."""
+        self.add(
+            "python3",
+            f"""case $2 in
+              *version_info\\ \\<*) exit {int(version < "3.11")} ;;
+              *ensurepip*) exit {int(not with_venv)} ;;
+              *print*) echo python{version}-venv ;;
+            esac""",
+        )
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        code = f'set -euo pipefail; . "$1"; {command}'
+        setup = ROOT / "scripts/lib/setup.sh"
+        return run(BASH, "-c", code, "test", setup, cwd=self.folder, PATH=str(self.tools), PYTHON="")
+
+    @property
+    def calls(self) -> list[str]:
+        return self.notes.read_text().splitlines() if self.notes.exists() else []
 
 
 def test_root_gets_missing_programs_installed(tmp_path: Path) -> None:
-    result = need(tmp_path, "0")
-    assert result.returncode == 0
-    assert (tmp_path / "notes").read_text().splitlines() == [
-        "update -qq",
-        "install -qq -y --no-install-recommends some-package",
-    ]
+    machine = BareMachine(tmp_path, "0")
+    machine.add_python("3.11", with_venv=True)
+    result = machine.run("want first first-package; want second second more; install_missing")
+    # Only the first program is missing in the end: no package has its name.
+    assert (result.returncode, "error: first was not found" in result.stderr) == (1, True)
+    machine.notes.unlink()
+    result = machine.run("want third third; want bash bash; want fourth fourth more; install_missing")
+    assert (result.returncode, result.stderr) == (0, "installing third fourth more\n")
+    assert machine.calls == ["update -qq", "install -qq -y --no-install-recommends third fourth more"]
 
 
-def test_others_are_given_the_command_to_run(tmp_path: Path) -> None:
-    result = need(tmp_path, "1000")
+@pytest.mark.parametrize(("sudo", "how", "prefix"), [(True, "run", "sudo "), (False, "run as root", "")])
+def test_others_are_given_one_command_to_run(tmp_path: Path, how: str, prefix: str, *, sudo: bool) -> None:
+    machine = BareMachine(tmp_path, "1000", sudo=sudo)
+    result = machine.run("want git git; want npm nodejs npm; want chromium chromium; install_missing")
     assert result.returncode == 1
-    assert "hint: run: sudo apt-get install --no-install-recommends some-package\n" in result.stderr
-    assert not (tmp_path / "notes").exists()
+    packages = "git nodejs npm chromium python3 python3-venv"
+    assert result.stderr == (
+        "error: git, npm, chromium were not found, and only root can install packages\n"
+        f"hint: {how}: {prefix}apt-get update && {prefix}apt-get install --no-install-recommends {packages}\n"
+    )
+    assert machine.calls == []
 
 
 def test_other_systems_are_told_what_is_missing(tmp_path: Path) -> None:
-    result = need(tmp_path, "0", apt=False)
+    result = BareMachine(tmp_path, "0", apt=False).run("want git git; want npm nodejs npm; install_missing")
     assert result.returncode == 1
-    assert result.stderr.startswith("error: nothing-like-it was not found")
+    assert result.stderr == (
+        "error: git, npm were not found, and this machine has no apt-get to install packages\n"
+        "hint: install git npm, then run this again\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "package", "message"),
+    [
+        ("3.11", "python3.11-venv", "`python3` cannot make virtual environments"),
+        ("3.10", "python3 python3-venv", "no Python 3.11 or newer was found"),
+        (None, "python3 python3-venv", "no Python 3.11 or newer was found"),
+    ],
+)
+def test_without_a_usable_python_its_package_is_named(
+    tmp_path: Path, version: str | None, package: str, message: str
+) -> None:
+    machine = BareMachine(tmp_path, "1000")
+    if version is not None:
+        machine.add_python(version, with_venv=False)
+    result = machine.run("find_python")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"error: {message}, and only root can install packages\nhint: run: sudo ")
+    assert result.stderr.endswith(f"--no-install-recommends {package}\n")
+
+
+def test_a_python_with_the_venv_module_is_preferred(tmp_path: Path) -> None:
+    machine = BareMachine(tmp_path, "1000")
+    machine.add_python("3.12", with_venv=True)
+    (machine.tools / "python3").rename(machine.tools / "python3.12")
+    machine.add_python("3.11", with_venv=False)
+    assert machine.run("find_python").stdout == "python3.12\n"
+
+
+@pytest.mark.parametrize("script", ["test", "run"])
+def test_a_bare_machine_is_told_what_to_run(tmp_path: Path, script: str) -> None:
+    machine = BareMachine(tmp_path, "1000")
+    checkout = Checkout(tmp_path / "copy")
+    result = run(checkout.root / "scripts" / script, cwd=tmp_path, PATH=str(machine.tools), PYTHON="")
+    assert result.returncode == 1
+    packages = "git nodejs npm chromium fonts-dejavu-core python3 python3-venv"
+    wanted = packages if script == "test" else "python3 python3-venv"
+    assert result.stderr.endswith(f"apt-get install --no-install-recommends {wanted}\n")
+    assert not (checkout.root / ".venv").exists()
 
 
 def test_inspector_opens_a_server_of_the_folder(checkout: Checkout) -> None:

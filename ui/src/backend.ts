@@ -10,6 +10,9 @@ export interface Skill {
   files: number;
   bytes: number | null;
   problems: number;
+  /** Whether models and people are not offered the skill, because it is not approved. */
+  withheld: boolean;
+  trust: "own" | "approved" | "withheld";
   assistant: boolean;
   user: boolean;
   customized: boolean;
@@ -30,6 +33,18 @@ export interface Problem {
   severity: "error" | "warning";
   message: string;
   hint: string;
+  /** The label of the source; empty if the problem belongs to none. */
+  source: string;
+  /** The URI of the skill; empty if the problem is not about a served skill. */
+  uri: string;
+}
+
+/** The number of problems that have the same rule, severity and source. */
+export interface ProblemGroup {
+  rule: string;
+  severity: Problem["severity"];
+  source: string;
+  count: number;
 }
 
 export interface SkillDetail extends Skill {
@@ -49,6 +64,7 @@ export interface Source {
   removable: boolean;
   fetched: string | null;
   skills: number;
+  withheld: number;
   errors: number;
   warnings: number;
   state: "ready" | "waiting" | "failed" | "stale";
@@ -62,7 +78,10 @@ export interface Config {
   editable: boolean;
   /** What to do so that this page can change the server; empty if it can. */
   unlock: string;
+  /** Whether the sources are servers behind a bridge. */
+  bridge: boolean;
   skills: number;
+  withheld: number;
   errors: number;
   warnings: number;
   sources: Source[];
@@ -70,6 +89,8 @@ export interface Config {
   staticFixed: string;
   allowedOrigins: string[];
   configFile: string;
+  problemGroups: ProblemGroup[];
+  /** The first problems of each group. */
   problems: Problem[];
 }
 
@@ -83,6 +104,29 @@ export interface SkillPage {
 export interface FileText {
   text: string | null;
   why: string;
+}
+
+/** How a person connects one MCP client to this server. */
+export interface ClientEntry {
+  client: string;
+  title: string;
+  file: string;
+  format: string;
+  /** What the file must contain; empty if the client cannot connect to a URL. */
+  text: string;
+  /** A link that adds the entry; empty if the client has none. */
+  link: string;
+  note: string;
+  nextStep: string;
+  /** The command that makes the client start its own server for the same folders; empty if there is none. */
+  command: string;
+}
+
+export interface Connections {
+  url: string;
+  /** Whether clients must send a token. */
+  token: boolean;
+  clients: ClientEntry[];
 }
 
 export interface Change {
@@ -117,6 +161,8 @@ export interface Backend {
   /** Call `noticed` whenever something may have changed, and `lost` when the connection is lost or restored. */
   follow(noticed: (revision: number) => void, lost: (lost: boolean) => void): void;
   openLink(url: string): void;
+  /** Return how to connect clients; absent where the page is already inside a client. */
+  connections?: () => Promise<Connections>;
   /** Sign out; absent if there is no session. */
   leave?: () => Promise<void>;
 }

@@ -2,12 +2,13 @@
 
 import type { FileText, SkillDetail, SkillFile } from "./backend";
 import { Failure } from "./backend";
-import { fill, h, icon } from "./dom";
+import { copyButton } from "./copy";
+import { fill, h, icon, redraw } from "./dom";
 import { bytes, count } from "./format";
 import { icons } from "./icons";
 import { render } from "./markdown";
 import type { Notices } from "./notices";
-import { badge, empty, problemItem, toggle } from "./pieces";
+import { badge, empty, literals, problemItem, toggle } from "./pieces";
 import { reveal, revealed } from "./hidden";
 import type { Router } from "./router";
 import type { State, Store } from "./store";
@@ -59,7 +60,7 @@ export class Detail {
       if (shown !== this.shown) {
         const first = !this.shown;
         this.shown = shown;
-        this.draw(skill, file, text, state);
+        redraw(this.element, () => this.draw(skill, file, text, state));
         if (first && matchMedia("(max-width: 800px)").matches) this.element.focus({ preventScroll: true });
       }
     } catch (error) {
@@ -81,10 +82,11 @@ export class Detail {
     fill(
       this.content,
       this.back(),
+      h("h1", { class: "sr" }, "Skill"),
       empty(
         icons.error,
         "This skill cannot be shown",
-        h("p", null, failure.message),
+        h("p", null, literals(failure.message)),
         h("button", { onclick: () => void this.show(this.uri, this.store.state) }, "Try again"),
       ),
     );
@@ -93,7 +95,7 @@ export class Detail {
   private back(): HTMLElement {
     return h(
       "button",
-      { class: "quiet back", onclick: () => this.router.go({ view: "skills", skill: "" }) },
+      { class: "quiet back", "data-key": "back", onclick: () => this.router.go({ view: "skills", skill: "" }) },
       icon(icons.back),
       "All skills",
     );
@@ -108,7 +110,7 @@ export class Detail {
         "header",
         { class: "head" },
         h("h1", null, skill.name),
-        h("p", { class: "lead", dir: "auto" }, skill.description),
+        h("p", { class: "lead", dir: "auto" }, literals(skill.description)),
         this.address(skill.uri),
         facts(skill),
       ),
@@ -119,21 +121,7 @@ export class Detail {
   }
 
   private address(uri: string): HTMLElement {
-    const copy = h(
-      "button",
-      {
-        class: "quiet square",
-        "aria-label": "Copy the URI",
-        onclick: () => {
-          void navigator.clipboard
-            .writeText(uri)
-            .then(() => this.notices.say("Copied"))
-            .catch(() => this.notices.fail(new Failure("The browser does not allow copying")));
-        },
-      },
-      icon(icons.copy),
-    );
-    return h("p", { class: "address" }, h("code", null, uri), copy);
+    return h("p", { class: "address" }, h("code", null, uri), copyButton(uri, "Copy the URI", this.notices));
   }
 
   private problems(skill: SkillDetail): HTMLElement | null {
@@ -142,7 +130,7 @@ export class Detail {
       "section",
       { class: "card troubles", "aria-label": "Problems" },
       h("h2", null, count(skill.problemList.length, "problem")),
-      h("ul", { class: "problems" }, skill.problemList.map(problemItem)),
+      h("ul", { class: "problems" }, skill.problemList.map((each) => problemItem(each))),
     );
   }
 
@@ -165,7 +153,7 @@ export class Detail {
         null,
         h("h2", null, "Who may start it"),
         skill.customized && badge("Customized", "accent"),
-        skill.customized && editable && h("button", { class: "quiet small", onclick: reset }, "Reset"),
+        skill.customized && editable && h("button", { class: "quiet small", "data-key": "reset", onclick: reset }, "Reset"),
       ),
       toggle(
         "Assistant",
@@ -259,11 +247,11 @@ export class Detail {
     return h(
       "ul",
       { class: "files" },
-      skill.fileList.map((file) =>
+      skill.fileList.map((file, at) =>
         h(
           "li",
           null,
-          h("button", { class: "file", onclick: () => this.open(skill, file.path) }, revealed(h("span", { dir: "ltr" }, file.path))),
+          h("button", { class: "file", "data-key": `file-${at}`, onclick: () => this.open(skill, file.path) }, revealed(h("span", { dir: "ltr" }, file.path))),
           h("span", { class: "kind" }, file.mimeType),
           h("span", { class: "size" }, bytes(file.size)),
         ),
@@ -290,6 +278,7 @@ function facts(skill: SkillDetail): HTMLElement {
     ["Path", skill.path],
     ["Files", `${count(skill.files, "file")}, ${bytes(skill.bytes)}`],
   ];
+  if (skill.trust !== "own") all.push(["Approval", skill.withheld ? "not approved" : "approved"]);
   if (skill.location) all.push(["Folder", skill.location]);
   return h(
     "dl",

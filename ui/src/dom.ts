@@ -40,6 +40,29 @@ export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(fragment);
 }
 
+/** Redraw a part of the page. The element with the focus keeps it, and what was typed stays. */
+export function redraw(root: Element, draw: () => void): void {
+  const active = document.activeElement;
+  const within = active instanceof HTMLElement && root.contains(active) && active !== root ? active : null;
+  const key = within ? keyOf(within) : "";
+  const typed = within instanceof HTMLInputElement && within.type !== "checkbox" ? within : null;
+  const open = new Set([...root.querySelectorAll("details[open]")].map((each) => each.className));
+  draw();
+  for (const each of root.querySelectorAll("details")) each.open = open.has(each.className);
+  if (!within || within.isConnected || !key) return;
+  const again = [...root.querySelectorAll<HTMLElement>("[data-key], [id]")].find((each) => keyOf(each) === key);
+  if (!again) return;
+  if (typed && again instanceof HTMLInputElement) {
+    again.value = typed.value;
+    again.focus({ preventScroll: true });
+    again.setSelectionRange(typed.selectionStart, typed.selectionEnd);
+  } else again.focus({ preventScroll: true });
+}
+
+function keyOf(element: HTMLElement): string {
+  return element.dataset["key"] ?? element.id;
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Return a line icon of 24 by 24. It is hidden from screen readers. */

@@ -1,7 +1,7 @@
 // The backend in a browser: calls below `/ui/`, and an event stream that announces changes.
 
 import { Failure } from "./backend";
-import type { Backend, Change, Config, FileText, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
+import type { Backend, Change, Config, Connections, FileText, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
 import { events } from "./events";
 
 const STORED = "skillwire-session";
@@ -80,6 +80,10 @@ export class HttpBackend implements Backend {
     void again();
   }
 
+  connections(): Promise<Connections> {
+    return this.call("skill-connect", { url: `${location.origin}/mcp`, platform: platform() });
+  }
+
   openLink(url: string): void {
     window.open(url, "_blank", "noopener,noreferrer");
   }
@@ -142,6 +146,12 @@ export class HttpBackend implements Backend {
     const locked = response.status === 401 && path !== "/ui/session";
     throw new Failure(answer.error ?? `The server answered ${response.status}`, answer.hint, locked);
   }
+}
+
+/** Return the system of this browser, because clients keep their files in different folders on each. */
+function platform(): string {
+  if (/Windows/.test(navigator.userAgent)) return "win32";
+  return /Macintosh|Mac OS X/.test(navigator.userAgent) ? "darwin" : "linux";
 }
 
 function stored(): string {

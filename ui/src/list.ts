@@ -6,6 +6,10 @@ interface Options<T> {
   label: string;
   key: (item: T) => string;
   row: (item: T) => Node[];
+  /** What else a row depends on. A row is drawn again when it changes. */
+  look: (item: T) => string;
+  /** Called for Escape. */
+  left: () => void;
   chosen: (item: T) => void;
 }
 
@@ -15,7 +19,7 @@ const BEYOND = 6;
 export class VirtualList<T> {
   readonly element: HTMLElement;
   private readonly runway: HTMLElement;
-  private readonly rows = new Map<string, { item: T; element: HTMLElement }>();
+  private readonly rows = new Map<string, { item: T; look: string; element: HTMLElement }>();
   private items: T[] = [];
   private active = -1;
   private current = "";
@@ -97,6 +101,7 @@ export class VirtualList<T> {
     const to = moves[event.key];
     if (to !== undefined) this.activate(Math.min(last, Math.max(0, to)));
     else if (event.key === "Enter" || event.key === " ") this.choose(this.active);
+    else if (event.key === "Escape") this.options.left();
     else return;
     event.preventDefault();
   }
@@ -163,6 +168,7 @@ export class VirtualList<T> {
   private drawRow(at: number, height: number): string {
     const item = this.items[at]!;
     const key = this.options.key(item);
+    const look = this.options.look(item);
     let row = this.rows.get(key);
     if (!row) {
       const element = h("div", { class: "row", role: "option", id: `row-${key}` });
@@ -170,12 +176,13 @@ export class VirtualList<T> {
         this.active = this.items.findIndex((each) => this.options.key(each) === key);
         this.choose(this.active);
       });
-      row = { item, element };
+      row = { item, look, element };
       fill(element, this.options.row(item));
       this.rows.set(key, row);
       this.runway.appendChild(element);
-    } else if (row.item !== item) {
+    } else if (row.item !== item || row.look !== look) {
       row.item = item;
+      row.look = look;
       fill(row.element, this.options.row(item));
     }
     row.element.style.transform = `translateY(${at * height}px)`;

@@ -3,6 +3,7 @@
 import { Failure } from "./backend";
 import { fill, h, icon } from "./dom";
 import { icons } from "./icons";
+import { literals } from "./pieces";
 
 const PASSING = 3500;
 
@@ -24,7 +25,7 @@ export class Notices {
       "div",
       { class: "notice bad" },
       icon(icons.error),
-      h("div", null, h("strong", null, failure.message), failure.hint && h("p", null, failure.hint)),
+      h("div", null, h("strong", null, literals(failure.message)), failure.hint && h("p", null, literals(failure.hint))),
       h(
         "button",
         { class: "quiet square", "aria-label": "Close this message", onclick: () => notice.remove() },

@@ -2,12 +2,23 @@
 
 import { skillPath, skillUri } from "./format";
 
-export type View = "skills" | "sources" | "problems";
+export type View = "skills" | "sources" | "problems" | "connect";
+
+/** Which problems are shown. An empty string stands for all. */
+export interface Filter {
+  severity: string;
+  rule: string;
+  source: string;
+}
+
+export const EVERYTHING: Filter = { severity: "", rule: "", source: "" };
 
 export interface Place {
   view: View;
   /** The URI of the open skill; empty for none. */
   skill: string;
+  /** Which problems are shown. Absent in other views. */
+  filter?: Filter;
 }
 
 export interface Router {
@@ -50,12 +61,19 @@ export class AddressRouter extends MemoryRouter {
   }
 
   override address(place: Place): string {
-    return place.skill ? `#/skills/${skillPath(place.skill)}` : `#/${place.view}`;
+    if (place.skill) return `#/skills/${skillPath(place.skill)}`;
+    const chosen = Object.entries(place.filter ?? {}).filter(([, value]) => value !== "");
+    return `#/${place.view}${chosen.length ? `?${new URLSearchParams(chosen)}` : ""}`;
   }
 }
 
 function read(hash: string): Place {
   const [, view = "", ...rest] = hash.split("/");
-  const skill = view === "skills" && rest.length ? skillUri(rest.join("/")) : "";
-  return { view: view === "sources" || view === "problems" ? view : "skills", skill };
+  if (view === "skills") return { view, skill: rest.length ? skillUri(rest.join("/")) : "" };
+  if (view === "sources" || view === "connect") return { view, skill: "" };
+  const [name, query = ""] = hash.slice(2).split("?", 2);
+  if (name !== "problems") return { view: "skills", skill: "" };
+  const given = new URLSearchParams(query);
+  const filter = { severity: given.get("severity") ?? "", rule: given.get("rule") ?? "", source: given.get("source") ?? "" };
+  return { view: "problems", skill: "", filter };
 }

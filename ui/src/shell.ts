@@ -5,7 +5,8 @@ import { fill, h, icon } from "./dom";
 import { number } from "./format";
 import { icons } from "./icons";
 import { Notices } from "./notices";
-import { empty } from "./pieces";
+import { empty, literals } from "./pieces";
+import { ConnectView } from "./connect";
 import { ProblemsView } from "./problems";
 import type { Router, View } from "./router";
 import { SkillsView } from "./skills";
@@ -17,6 +18,7 @@ const VIEWS: Array<[View, string]> = [
   ["skills", "Skills"],
   ["sources", "Sources"],
   ["problems", "Problems"],
+  ["connect", "Connect"],
 ];
 
 export class Shell {
@@ -26,14 +28,18 @@ export class Shell {
   private readonly links = new Map<View, HTMLElement>();
   private readonly skills: SkillsView;
   private readonly sources: SourcesView;
-  private readonly problems = new ProblemsView();
+  private readonly problems: ProblemsView;
+  private readonly connect: ConnectView;
   readonly store: Store;
   readonly element: HTMLElement;
 
   constructor(backend: Backend, private readonly router: Router, locked: () => void, tools: HTMLElement[]) {
     this.store = new Store(backend, locked);
     this.skills = new SkillsView(this.store, router, this.notices);
-    this.sources = new SourcesView(this.store, this.notices);
+    this.sources = new SourcesView(this.store, this.notices, router);
+    this.problems = new ProblemsView(router);
+    this.connect = new ConnectView(this.store, this.notices);
+    const views = VIEWS.filter(([view]) => view !== "connect" || backend.connections);
     this.element = h(
       "div",
       { class: "shell" },
@@ -42,7 +48,7 @@ export class Shell {
         "header",
         { class: "top" },
         h("span", { class: "brand" }, icon(icons.mark, "icon mark"), h("strong", null, "Skillwire")),
-        h("nav", { "aria-label": "Views" }, VIEWS.map(([view, name]) => this.link(view, name))),
+        h("nav", { "aria-label": "Views" }, views.map(([view, name]) => this.link(view, name))),
         h("span", { class: "tools" }, tools),
       ),
       this.banner,
@@ -80,7 +86,7 @@ export class Shell {
         this.router.go({ view, skill: "" });
       },
     });
-    fill(link, name, h("span", { class: "tally-mark" }));
+    fill(link, h("span", { class: "view-name" }, name), view !== "connect" && h("span", { class: "tally-mark" }));
     this.links.set(view, link);
     return link;
   }
@@ -89,6 +95,7 @@ export class Shell {
     const { config, failure, lost } = state;
     if (config) {
       this.mark("skills", config.skills);
+      this.name("sources", config.bridge ? "Servers" : "Sources");
       this.mark("sources", config.sources.length);
       this.mark("problems", config.errors + config.warnings, config.errors > 0 ? "bad" : "warn");
     }
@@ -97,7 +104,7 @@ export class Shell {
     fill(
       this.banner,
       icon(icons.warning),
-      h("span", null, lost ? "The connection to the server is lost. Trying again…" : failure?.message),
+      h("span", null, lost ? "The connection to the server is lost. Trying again…" : literals(failure?.message ?? "")),
       h("button", { class: "small", onclick: retry }, "Try now"),
     );
     this.skills.update(state);
@@ -109,7 +116,7 @@ export class Shell {
         empty(
           icons.error,
           failure.message,
-          h("p", null, failure.hint),
+          h("p", null, literals(failure.hint)),
           h("button", { class: "primary", onclick: retry }, "Try again"),
         ),
       );
@@ -122,18 +129,27 @@ export class Shell {
     mark.className = `tally-mark ${amount && tone}`;
   }
 
+  private name(view: View, name: string): void {
+    const shown = this.links.get(view)!.querySelector(".view-name")!;
+    if (shown.textContent === name) return;
+    shown.textContent = name;
+    if (this.router.place.view === view) document.title = `${name} · Skillwire`;
+  }
+
   private draw(): void {
     const { view } = this.router.place;
     for (const [name, link] of this.links) {
       if (name === view) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    const shown = { skills: this.skills, sources: this.sources, problems: this.problems }[view];
-    const name = VIEWS.find(([each]) => each === view)![1];
+    const shown = { skills: this.skills, sources: this.sources, problems: this.problems, connect: this.connect }[view];
+    const name = this.links.get(view)?.querySelector(".view-name")?.textContent ?? "";
     document.title = `${name} · Skillwire`;
     shown.element.classList.add("view");
     if (this.main.firstChild !== shown.element) fill(this.main, shown.element);
     if (view === "skills") this.skills.place();
+    if (view === "problems") this.problems.place();
+    if (view === "connect") void this.connect.show();
   }
 
   private skip(event: Event): void {
@@ -143,7 +159,8 @@ export class Shell {
 
   private pressed(event: KeyboardEvent): void {
     const target = event.target as HTMLElement;
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || target.matches("input, textarea")) return;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target.matches("input, textarea, select, [contenteditable]")) return;
     event.preventDefault();
     if (this.router.place.view !== "skills") this.router.go({ view: "skills", skill: "" });
     requestAnimationFrame(() => this.skills.focusSearch());

@@ -3,11 +3,11 @@
 import type { Skill } from "./backend";
 import { Detail } from "./detail";
 import { fill, h, icon } from "./dom";
-import { count, number } from "./format";
+import { count, number, skillPath } from "./format";
 import { icons } from "./icons";
 import { VirtualList } from "./list";
 import type { Notices } from "./notices";
-import { badge, empty } from "./pieces";
+import { badge, empty, literals } from "./pieces";
 import type { Router } from "./router";
 import { search } from "./search";
 import type { State, Store } from "./store";
@@ -31,6 +31,7 @@ export class SkillsView {
   readonly element: HTMLElement;
   private state: State;
   private revealed = false;
+  private repeated = new Set<string>();
 
   constructor(
     store: Store,
@@ -41,7 +42,9 @@ export class SkillsView {
     this.list = new VirtualList<Skill>({
       label: "Skills",
       key: (skill) => skill.uri,
-      row,
+      row: (skill) => row(skill, this.repeated.has(skill.name)),
+      look: (skill) => String(this.repeated.has(skill.name)),
+      left: () => this.focusSearch(),
       chosen: (skill) => router.go({ view: "skills", skill: skill.uri }),
     });
     this.list.element.id = "skill-list";
@@ -52,6 +55,7 @@ export class SkillsView {
       h(
         "section",
         { class: "finder", "aria-label": "Find a skill" },
+        h("h1", { class: "sr" }, "Skills"),
         h(
           "div",
           { class: "search" },
@@ -65,6 +69,19 @@ export class SkillsView {
       ),
       this.detail.element,
     );
+    this.detail.element.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !event.defaultPrevented) this.close(event);
+    });
+  }
+
+  /** Go back from a skill to the list. Where there is only room for one of them, close the skill. */
+  private close(event: KeyboardEvent): void {
+    event.preventDefault();
+    if (matchMedia("(max-width: 800px)").matches) {
+      this.router.go({ view: "skills", skill: "" });
+      this.element.classList.remove("open"); // the address changes later, and a hidden list takes no focus
+    }
+    this.list.focus();
   }
 
   focusSearch(): void {
@@ -80,6 +97,7 @@ export class SkillsView {
   update(state: State): void {
     const skills = state.skills !== this.state.skills;
     this.state = state;
+    if (skills) this.repeated = repeatedNames(state.skills);
     if (skills || !state.skills.length) this.draw(false);
     this.place();
   }
@@ -152,15 +170,44 @@ export class SkillsView {
   }
 }
 
-function row(skill: Skill): Node[] {
+/** Return the names that several skills have. */
+function repeatedNames(skills: Skill[]): Set<string> {
+  const once = new Set<string>();
+  const again = new Set<string>();
+  for (const { name } of skills) (once.has(name) ? again : once).add(name);
+  return again;
+}
+
+function row(skill: Skill, repeated: boolean): Node[] {
   const marks = [
     skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem")),
+    skill.withheld && badge("not approved", "warn"),
     skill.customized && badge("Customized", "accent"),
-    !skill.assistant && badge("not for models", "off"),
-    !skill.user && badge("not for people", "off"),
+    !skill.withheld && hidden(skill),
   ];
   return [
     h("div", { class: "title" }, h("strong", null, skill.name), h("span", { class: "marks" }, marks)),
-    h("p", { class: "about", dir: "auto" }, skill.description),
+    ...(repeated ? [h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))))] : []),
+    h("p", { class: repeated ? "about short" : "about", dir: "auto" }, literals(skill.description)),
   ];
+}
+
+/** Return a badge that tells for whom a skill is hidden, if it is. */
+function hidden(skill: Skill): Node | false {
+  if (skill.assistant && skill.user) return false;
+  if (skill.assistant) return badge("not for people", "off");
+  if (skill.user) return badge("not for models", "off");
+  const both = badge("hidden", "off");
+  both.append(h("span", { class: "sr" }, ": not for models, not for people"));
+  return both;
+}
+
+/** Return a path as people write it, if its escapes stand for visible characters. */
+function decoded(path: string): string {
+  try {
+    const text = decodeURIComponent(path);
+    return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(text) ? text : path;
+  } catch {
+    return path;
+  }
 }

@@ -3,11 +3,13 @@
 import type { Config, Source } from "./backend";
 import { Failure } from "./backend";
 import type { Child } from "./dom";
-import { fill, h, icon } from "./dom";
+import { fill, h, icon, redraw } from "./dom";
 import { ago, count } from "./format";
 import { icons } from "./icons";
 import type { Notices } from "./notices";
 import { badge, empty, literals, toggle } from "./pieces";
+import type { Router } from "./router";
+import { EVERYTHING } from "./router";
 import type { State, Store } from "./store";
 
 const STATES: Record<Source["state"], [string, string]> = {
@@ -21,6 +23,8 @@ const GIVEN: Record<string, string> = {
   environment: "from the environment",
   "command line": "from the command line",
   "running programs": "from running programs",
+  trusted: "trusted: its skills need no approval",
+  approval: "its skills need approval",
 };
 
 export class SourcesView {
@@ -28,18 +32,21 @@ export class SourcesView {
   private readonly settings = h("section", { class: "settings", "aria-label": "Settings" });
   private readonly adding: HTMLElement;
   private readonly note = h("p", { class: "note" });
+  private readonly title = h("h1", null, "Sources");
   readonly element: HTMLElement;
   private shown = "";
+  private settled = "";
 
   constructor(
     private readonly store: Store,
     private readonly notices: Notices,
+    private readonly router: Router,
   ) {
     this.adding = this.form();
     this.element = h(
       "div",
-      { class: "sheet sources" },
-      h("header", { class: "sheet-head" }, h("h1", null, "Sources"), this.note),
+      { class: "sheet sources", role: "region", "aria-label": "Sources", tabindex: "0" },
+      h("header", { class: "sheet-head" }, this.title, this.note),
       this.adding,
       this.cards,
       this.settings,
@@ -57,25 +64,55 @@ export class SourcesView {
           : "Changes are saved in the configuration file."
         : ["To change anything here, ", literals(config.unlock), "."],
     );
-    const shown = JSON.stringify({ ...config, problems: [], revision: 0 });
-    if (shown === this.shown) return;
-    this.shown = shown;
-    const focused = document.activeElement?.getAttribute("data-key");
+    this.title.textContent = this.element.ariaLabel = config.bridge ? "Servers" : "Sources";
+    this.settings.hidden = config.bridge;
+    const shown = JSON.stringify([config.sources, config.editable, config.bridge]);
+    if (shown !== this.shown) {
+      this.shown = shown;
+      redraw(this.cards, () => this.drawCards(config));
+    }
+    const settled = JSON.stringify([config.static, config.staticFixed, config.allowedOrigins, config.editable]);
+    if (settled !== this.settled) {
+      this.settled = settled;
+      redraw(this.settings, () => fill(this.settings, this.allSettings(config)));
+    }
+  }
+
+  private drawCards(config: Config): void {
     fill(
       this.cards,
       config.sources.length
         ? config.sources.map((source) => this.card(source, config.editable))
         : h("li", { class: "plain" }, empty(icons.folder, "No sources yet", h("p", null, "Nothing is served."))),
     );
-    fill(this.settings, this.allSettings(config));
-    if (focused) this.element.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  /** Return a link to the problems of a source. */
+  private problems(source: Source, severity: string, text: string, tone: string, rule = ""): HTMLElement {
+    const place = { view: "problems", skill: "", filter: { ...EVERYTHING, severity, rule, source: source.label } } as const;
+    return h(
+      "a",
+      {
+        class: `badge ${tone}`,
+        href: this.router.address(place) ?? "#",
+        "data-key": `${severity}${rule}-${source.label}`,
+        onclick: (event: MouseEvent) => {
+          if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+          event.preventDefault();
+          this.router.go(place);
+        },
+      },
+      text,
+    );
   }
 
   private card(source: Source, editable: boolean): HTMLElement {
     const [state, tone] = STATES[source.state];
     const wrong: Child[] = [
-      source.errors > 0 && badge(count(source.errors, "error"), "bad"),
-      source.warnings > 0 && badge(count(source.warnings, "warning"), "warn"),
+      source.errors > 0 && this.problems(source, "error", count(source.errors, "error"), "bad"),
+      source.warnings > 0 && this.problems(source, "warning", count(source.warnings, "warning"), "warn"),
+      source.withheld > 0 &&
+        this.problems(source, "", `${count(source.withheld, "skill")} not approved`, "warn", "not-approved"),
     ];
     const fetched = source.fetched && h("span", { title: source.fetched }, `fetched ${ago(source.fetched)}`);
     return h(
@@ -136,11 +173,20 @@ export class SourcesView {
       {
         class: "danger",
         onclick: () =>
-          this.work(yes, () => this.store.change("skill-config-remove-source", { label: source.label }), "Removed"),
+          this.work(yes, () => this.store.change("skill-config-remove-source", { label: source.label }), "Removed").then(() =>
+            this.element.contains(document.activeElement) ? undefined : this.element.focus(),
+          ),
       },
       "Remove source",
     );
-    fill(actions, h("span", { class: "question" }, `Stop serving ${source.label}?`), yes, h("button", { class: "quiet", onclick: back }, "Cancel"));
+    const cancel = () => {
+      actions.removeEventListener("keydown", escaped);
+      back();
+      actions.querySelector<HTMLElement>(`[data-key="${CSS.escape(`remove-${source.label}`)}"]`)?.focus();
+    };
+    const escaped = (event: KeyboardEvent) => event.key === "Escape" && cancel();
+    actions.addEventListener("keydown", escaped);
+    fill(actions, h("span", { class: "question" }, `Stop serving ${source.label}?`), yes, h("button", { class: "quiet", onclick: cancel }, "Cancel"));
     yes.focus();
   }
 
@@ -253,7 +299,8 @@ export class SourcesView {
 
   /** Run a task. The button is busy meanwhile, and a notice reports the outcome. */
   private async work(button: HTMLButtonElement, work: () => Promise<void>, done: string): Promise<void> {
-    button.disabled = true;
+    if (button.ariaDisabled === "true") return;
+    button.ariaDisabled = "true"; // not `disabled`, which would take the focus away
     button.classList.add("busy");
     this.notices.clear();
     try {
@@ -262,7 +309,7 @@ export class SourcesView {
     } catch (error) {
       this.notices.fail(error instanceof Failure ? error : new Failure(String(error)));
     } finally {
-      button.disabled = false;
+      button.ariaDisabled = null;
       button.classList.remove("busy");
     }
   }

@@ -16,7 +16,7 @@ export function themeButton(): HTMLElement {
     id: "theme",
     onclick: () => {
       theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length]!;
-      localStorage.setItem(KEY, theme);
+      store(theme);
       show();
     },
   });
@@ -31,6 +31,18 @@ export function themeButton(): HTMLElement {
 }
 
 function storedTheme(): Theme {
-  const stored = localStorage.getItem(KEY);
-  return ORDER.find((theme) => theme === stored) ?? "auto";
+  try {
+    const stored = localStorage.getItem(KEY);
+    return ORDER.find((theme) => theme === stored) ?? "auto";
+  } catch {
+    return "auto"; // a browser may refuse storage, for example to local files
+  }
+}
+
+function store(theme: Theme): void {
+  try {
+    localStorage.setItem(KEY, theme);
+  } catch {
+    // The choice is lost when the page is closed.
+  }
 }

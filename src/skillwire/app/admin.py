@@ -1,18 +1,24 @@
 """`AdminService`: show and change a running server.
 
-A change of a source or setting is first written to the configuration file, then applied.
+A change of a source or setting is first written to the configuration file, then applied. A change that others
+make to the file is applied as well.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
+from skillwire.app.config_watch import config_problem, file_changes, read_settled, same_settings, same_sources
 from skillwire.area import AddedSource
 from skillwire.config.file import (
     ConfigFile,
     ConfiguredSource,
+    FileSettings,
     SourceSettings,
     add_source,
     decide,
@@ -31,7 +37,8 @@ from skillwire.config.source_config import (
     spelled,
 )
 from skillwire.config.source_kinds import canonical_place, is_local, is_on_github, kind_of, local_path
-from skillwire.errors import SourceError, UsageError
+from skillwire.core.problem import Problem
+from skillwire.errors import SkillwireError, SourceError, UsageError
 from skillwire.library.library import Library
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.safe_text import escape_invisible, quoted, redact_secrets
@@ -40,6 +47,7 @@ from skillwire.sources.base import Source
 from skillwire.sources.placeholder import UnavailableSource
 
 _GITHUB = "github:"
+_log = logging.getLogger(__name__)
 
 
 class AdminService:
@@ -69,7 +77,11 @@ class AdminService:
         self._editable = editable
         self._more = more
         self._static_by_flag = static_by_flag
-        self._origins = () if file is None else SourceSettings.read(file).allowed_origins
+        self._applied = FileSettings(SourceSettings(), {}) if file is None else FileSettings.read(file)
+        """The settings in the file that the library serves."""
+        self._limits = self._applied.sources.limits
+        self._had_file = file is not None and file.path.exists()
+        self._problem: Problem | None = None
         self._listeners: list[Callable[[], None]] = []
         self._changing = anyio.Lock()
 
@@ -89,7 +101,7 @@ class AdminService:
         return ServerSettings(
             self._library.frozen,
             "command line" if self._static_by_flag else "",
-            self._origins,
+            self._applied.sources.allowed_origins,
             "" if self._file is None else escape_invisible(str(self._file.path)),
         )
 
@@ -146,7 +158,9 @@ class AdminService:
             )
         async with self._changing:
             await anyio.to_thread.run_sync(decide, file, uri, sides)
-            await self._library.set_visibility(VisibilityPolicy(read_overrides(file)))
+            overrides = read_overrides(file)
+            await self._library.set_visibility(VisibilityPolicy(overrides))
+            self._applied = replace(self._applied, overrides=overrides)
             self._notify()
 
     async def set_allowed_origins(self, origins: Sequence[str]) -> None:
@@ -168,19 +182,83 @@ class AdminService:
             await anyio.to_thread.run_sync(partial(write_static, file, static=static))
             await self._library.freeze(frozen=static)
             self._notify()
+        if not static:
+            await self.reload()  # the file was not followed until now
+
+    async def follow(self) -> None:
+        """Apply every change that others make to the configuration file, until cancelled.
+
+        Returns at once with `--static`, or without a file.
+        """
+        if self._file is None or self._static_by_flag:
+            return
+        async with aclosing(file_changes(self._file.path)) as changes:
+            async for _ in changes:
+                try:
+                    await self.reload()
+                except Exception:  # noqa: BLE001 - the failure of a custom source must not end the service
+                    _log.exception("the changed configuration file could not be applied")
+
+    async def reload(self) -> None:
+        """Apply the configuration file if it has changed, except for its limits and its static mode.
+
+        If the file cannot be used, everything stays as it is, and a problem is reported. While the set of
+        skills is frozen, nothing is applied.
+        """
+        if self._file is None or self._library.frozen:
+            return
+        async with self._changing:
+            try:
+                settings = await read_settled(self._file)
+                if settings is None:
+                    if not self._had_file:
+                        return
+                    raise UsageError("it does not exist any more", hint="create it again")
+                self._had_file = True
+                if not same_settings(settings, self._applied):
+                    await self._apply(settings)
+            except SkillwireError as error:
+                await self._report(config_problem(self._file, error))
+            else:
+                await self._report(None)
+
+    async def _report(self, problem: Problem | None) -> None:
+        """Report a problem with the configuration file, or that there is none."""
+        if problem == self._problem:
+            return
+        self._problem = problem
+        if problem is not None:
+            _log.warning("%s", problem.message)
+        await self._library.report([] if problem is None else [problem])
+        self._notify()
 
     async def _serve_configured(self, file: ConfigFile) -> None:
-        """Read the configuration file again, and serve the sources in it together with all other sources.
+        """Read the configuration file again, and serve the sources in it together with all other sources."""
+        await self._apply(await anyio.to_thread.run_sync(FileSettings.read, file))
+        self._had_file = True
+        await self._report(None)
+
+    async def _apply(self, settings: FileSettings) -> None:
+        """Serve the sources in the file together with all other sources, with the visibility in the file.
 
         A source whose configuration is unchanged stays open, unless `_is_outdated` returns True for it.
         """
-        origins = SourceSettings.read(file).allowed_origins
-        known = {each.wanted: each for each in self._opened if not self._is_outdated(each, origins)}
+        visibility = VisibilityPolicy(settings.overrides)
+        if same_sources(settings, self._applied):
+            await self._library.set_visibility(visibility)
+            self._applied = settings
+            self._notify()
+            return
+        sources = replace(settings.sources, limits=self._limits)
+        known = {
+            each.wanted: each for each in self._opened if not self._is_outdated(each, sources.allowed_origins)
+        }
         opened = await anyio.to_thread.run_sync(
-            partial(open_sources, self._arguments, self._options, file, known=known)
+            partial(open_sources, self._arguments, self._options, sources, known=known)
         )
-        await self._library.serve([*(each.source for each in opened), *(each for each, _ in self._more)])
-        self._opened, self._origins = opened, origins
+        served = [*(each.source for each in opened), *(each for each, _ in self._more)]
+        await self._library.serve(served, visibility=visibility)
+        self._opened, self._applied = opened, settings
         self._notify()
 
     def _is_outdated(self, opened: OpenedSource, origins: tuple[str, ...]) -> bool:
@@ -190,7 +268,10 @@ class AdminService:
         """
         if isinstance(opened.source, UnavailableSource):
             return True
-        return origins != self._origins and kind_of(opened.wanted.argument).follows_origins
+        return (
+            origins != self._applied.sources.allowed_origins
+            and kind_of(opened.wanted.argument).follows_origins
+        )
 
     def _refuse_twice(self, added: ConfiguredSource) -> None:
         """Raise `UsageError` if the source is already served with the same prefix."""

@@ -28,6 +28,7 @@ class Registration:
 AREAS = (
     Registration("contract", "skillwire.contract.area"),
     Registration("drive", "skillwire.drive.area"),
+    Registration("packing", "skillwire.packing.area"),
     Registration("pages", "skillwire.pages.area", always=True),
 )
 
@@ -53,6 +54,13 @@ def serve_parts(chosen: Mapping[str, object], request: ServeRequest) -> tuple[Se
     `chosen` maps an area's name to its `ServeFlags`, if the user set one of its options.
     """
     parts = (_flags(each, chosen).part(request) for each in AREAS if each.always or each.name in chosen)
+    return tuple(part for part in parts if part is not None)
+
+
+def bridge_parts() -> tuple[ServePart, ...]:
+    """Return what the areas add to a bridge over HTTP."""
+    request = ServeRequest(over_http=True)
+    parts = (_flags(each, {}).part(request) for each in AREAS if each.load().bridge)
     return tuple(part for part in parts if part is not None)
 
 

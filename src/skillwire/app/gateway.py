@@ -6,6 +6,7 @@ from itertools import chain, count
 
 from skillwire.app.admin import AdminService
 from skillwire.area import AddedSource, ServePart, ServerContext
+from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.file import ConfigFile, SourceSettings, read_overrides
 from skillwire.config.library import check_command, load
 from skillwire.config.source_config import LibraryOptions, open_sources
@@ -17,6 +18,7 @@ from skillwire.features.resources import catalog_problems
 from skillwire.library.library import Library
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.safe_text import escape_invisible, quoted
+from skillwire.server.admin import Admin
 from skillwire.sources.base import Source
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
@@ -24,19 +26,24 @@ from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
 """Rules about a whole source. At startup, the message of each such problem is printed."""
 
+_REPORTED = {*_OF_A_SOURCE, Rule.SOURCE_WAITING}
+
 
 @dataclass(frozen=True, slots=True)
 class ServedLibrary:
-    """The served library, its `AdminService`, and what product areas add to it."""
+    """The served library, its `Admin`, and what product areas add to it."""
 
     context: ServerContext
-    admin: AdminService
     parts: Sequence[ServePart] = ()
     additions: Sequence[AddedFeatures] = ()
 
     @property
     def library(self) -> Library:
         return self.context.library
+
+    @property
+    def admin(self) -> Admin:
+        return self.context.admin
 
 
 def open_served_library(
@@ -73,10 +80,10 @@ def open_served_library(
         more=more,
         static_by_flag=options.frozen,
     )
-    return _with_features(ServerContext(library, admin, catalog_problems), admin, parts)
+    return _with_features(ServerContext(library, admin, catalog_problems), parts)
 
 
-def _with_features(context: ServerContext, admin: AdminService, parts: Sequence[ServePart]) -> ServedLibrary:
+def _with_features(context: ServerContext, parts: Sequence[ServePart]) -> ServedLibrary:
     """Return the served library with the features of each part.
 
     A part sees the problems that earlier parts report.
@@ -86,7 +93,7 @@ def _with_features(context: ServerContext, admin: AdminService, parts: Sequence[
         if (added := part.features(context)) is not None:
             additions.append(added)
             context = replace(context, problems=added.problems or context.problems)
-    return ServedLibrary(context, admin, parts, additions)
+    return ServedLibrary(context, parts, additions)
 
 
 def _free(label: str, taken: Collection[str]) -> str:
@@ -117,6 +124,9 @@ async def start(gateway: ServedLibrary) -> None:
     if by_flag and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
         hint = "with `--static` it would never be tried again; fix the source, or omit `--static`"
         raise UsageError("a source cannot be read, so its skills cannot be frozen", hint=hint)
+    for problem in faults_of_empty_sources(library):
+        if problem.rule not in _REPORTED:
+            print_notice(f"{problem.severity}: {problem}")
     problems = [problem for problem in catalog.problems if problem.rule is not Rule.SOURCE_WAITING]
     errors = sum(problem.severity is Severity.ERROR for problem in problems)
     warnings = len(problems) - errors

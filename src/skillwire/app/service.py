@@ -225,14 +225,24 @@ async def serve_at(endpoint: "Endpoint | None", service: Service) -> None:
     """
     await service.library.ensure_loaded()
     stop_listening = service.library.listen(lambda _: freeze_survivors()) if is_ours() else None
+    failure: Exception | None = None
     try:
-        if endpoint is None:
-            await _over_stdio(service)
-        else:
-            await import_module("skillwire.app.http").serve_over_http(service, endpoint)
+        async with anyio.create_task_group() as tasks:
+            if service.gateway is not None:
+                tasks.start_soon(service.gateway.admin.follow)
+            try:
+                if endpoint is None:
+                    await _over_stdio(service)
+                else:
+                    await import_module("skillwire.app.http").serve_over_http(service, endpoint)
+            except Exception as error:  # noqa: BLE001 - the task group would wrap it in an exception group
+                failure = error
+            tasks.cancel_scope.cancel()
     finally:
         if stop_listening is not None:
             stop_listening()
+    if failure is not None:
+        raise failure
 
 
 async def _over_stdio(service: Service) -> None:

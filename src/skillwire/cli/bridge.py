@@ -11,10 +11,13 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from skillwire.app.gateway import report_selection
+from skillwire.app.areas import bridge_parts
+from skillwire.app.bridge_admin import BridgeAdmin
+from skillwire.app.gateway import ServedLibrary, report_selection
 from skillwire.app.http import Endpoint
 from skillwire.app.process import log_to_stderr, run_loop
 from skillwire.app.service import HttpOptions, Service, serve_at
+from skillwire.area import ServerContext
 from skillwire.cli.state import state_or_error
 from skillwire.cli.targets import Allow, resolve_targets
 from skillwire.config.clients.known import KnownServers, is_address, known_servers
@@ -25,12 +28,14 @@ from skillwire.core.problem import Rule
 from skillwire.errors import StateError, UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.prompt_messages import PromptContent
+from skillwire.features.resources import catalog_problems
 from skillwire.host.bridge import approve_command, bridge_library
 from skillwire.host.connections.target import Target
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.session.model_text import bridged_text
 from skillwire.host.store.state import State
 from skillwire.library.catalog import Catalog
+from skillwire.library.library import Library
 from skillwire.protocol.messages import LIVE_TTL_MS, Freshness
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.server.serve_options import Channel, ServeOptions
@@ -112,6 +117,8 @@ def bridge(
     tools, prompts and instructions, which offer only the skills that you approved with `skillwire approve`,
     and all skills from servers that you `--trust`.
 
+    With `--http`, pages in a browser show the servers, their skills, and which skills are not approved.
+
     If a server cannot be reached, `skillwire://problems` reports it. The skills appear when the server is
     back.
 
@@ -175,9 +182,19 @@ class _Bridge:
             # Only each server knows who may see its skills, so shared caches must not store any response.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(
-                library, self.serve_options, freshness, name="skillwire-bridge", well_known=self.well_known
+                library,
+                self.serve_options,
+                freshness,
+                name="skillwire-bridge",
+                gateway=None if self.endpoint is None else self._with_pages(library),
+                well_known=self.well_known,
             )
             await serve_at(self.endpoint, service)
+
+    def _with_pages(self, library: Library) -> ServedLibrary:
+        """Return the library with what areas add to a bridge over HTTP, such as its pages."""
+        admin = BridgeAdmin(library, self.targets, self.trusted)
+        return ServedLibrary(ServerContext(library, admin, catalog_problems, bridge=True), bridge_parts())
 
 
 def _targets(

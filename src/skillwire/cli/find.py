@@ -3,15 +3,18 @@
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from skillwire.config.choice import ConfigChoice, ConfigFlags, choose_config
 from skillwire.config.clients.known import KnownServers, known_servers, parse_label
-from skillwire.config.file import ConfigFile, SourceSettings, default_config
+from skillwire.config.faults import faults_of_empty_sources
+from skillwire.config.file import SourceSettings
 from skillwire.config.library import load_library
 from skillwire.config.settings import SKILLS_DIR
-from skillwire.config.source_kinds import SCHEME, local_path
+from skillwire.config.source_kinds import SCHEME, is_server_url, local_path
+from skillwire.config.typed_sources import typed_source
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
@@ -32,7 +35,6 @@ from skillwire.terminal.messages import NoSuchSkillError, pluralize
 
 _PATHS = (".", "/", "~")
 """The characters with which a path may begin."""
-_SERVERS = (COMMAND, "mcp+http://", "mcp+https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class TemplateFoundError(NoSuchSkillError):
 
 
 def find_skill(
-    skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+    skill: str, sources: Sequence[str], config: ConfigChoice, *, follow_links: bool = False
 ) -> FoundSkill:
     """Return the skill or file that `skill` names.
 
@@ -74,7 +76,7 @@ def find_skill(
     is_folder = Path(skill).is_dir()
     named = sources or _has_default_sources(config)
     if _is_path(skill) or (skill.startswith(_PATHS) and not named):
-        return _in_folder(skill, follow_links=follow_links)
+        return _in_folder(skill, config, follow_links=follow_links)
     if not is_folder and not named:
         raise UsageError(
             f"cannot look for {quoted(skill)}: no source is named",
@@ -82,16 +84,16 @@ def find_skill(
             f"write `./{escape_invisible(skill)}` for a folder, `LABEL:NAME` for a server's skill",
         )
     if is_folder and not named:
-        return _in_folder(skill, follow_links=follow_links)
+        return _in_folder(skill, config, follow_links=follow_links)
     library = load_library(sources, follow_links=follow_links, config=config)
     if not is_folder:
         return find_in(library, skill)
     try:
         found = find_in(library, skill)
     except NoSuchSkillError:
-        return _in_folder(skill, follow_links=follow_links)
+        return _in_folder(skill, config, follow_links=follow_links)
     if not found.path and found.entry.origin.location == str(local_path(skill).resolve()):
-        return _in_folder(skill, follow_links=follow_links)  # `skills/refunds` of the source `skills`
+        return _in_folder(skill, config, follow_links=follow_links)  # `skills/refunds` of the source `skills`
     raise UsageError(
         f"{quoted(skill)} is both a folder and the name of a skill",
         hint=f"write `./{skill}` for the folder, or {quoted(found.entry.uri)} for the skill",
@@ -133,15 +135,15 @@ def _skill_hint(file: str) -> str:
     return f"name its folder, {quoted(str(local_path(file).parent))}"
 
 
-def _has_default_sources(config: ConfigFile | None) -> bool:
+def _has_default_sources(config: ConfigChoice) -> bool:
     """Return whether the environment or the configuration file names a source."""
     if os.environ.get(SKILLS_DIR, "").strip():
         return True
-    return bool(SourceSettings.read(config or ConfigFile(default_config())).sources)
+    return config.sources and config.file is not None and bool(SourceSettings.read(config.file).sources)
 
 
 def find_served(
-    skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+    skill: str, sources: Sequence[str], config: ConfigChoice, *, follow_links: bool = False
 ) -> SkillRecord:
     """Return the skill that `skill` names, with the URI that it has when `sources` are served.
 
@@ -149,7 +151,7 @@ def find_served(
     that folder is looked up in `sources` or the default sources. Without one, the folder is the source.
     Raises the same errors as `find_skill`.
     """
-    entry = find_skill(skill, sources, follow_links=follow_links, config=config).whole(skill).entry
+    entry = find_skill(skill, sources, config, follow_links=follow_links).whole(skill).entry
     if not sources and not _has_default_sources(config):
         return entry
     library = load_library(sources, follow_links=follow_links, config=config)
@@ -165,8 +167,9 @@ def _at(library: Library, location: str) -> SkillRecord | None:
     return next((entry for entry in entries if entry.origin.location == location), None)
 
 
-def _in_folder(folder: str, *, follow_links: bool) -> FoundSkill:
-    library = load_library([folder], follow_links=follow_links)
+def _in_folder(folder: str, config: ConfigChoice, *, follow_links: bool) -> FoundSkill:
+    alone = replace(config, sources=False)
+    library = load_library([folder], follow_links=follow_links, config=alone)
     entry = _at(library, str(local_path(folder).resolve()))
     if entry is None:
         every = [problem for problem in library.catalog.problems if problem.severity is Severity.ERROR]
@@ -191,6 +194,9 @@ def _not_found_error(library: Library, skill: str) -> NoSuchSkillError:
     if broken:
         return NoSuchSkillError(f"the skill {quoted(skill)} exists, but cannot be served", problems=broken)
     where = f"`skillwire list` lists the skills; choose where to look with `--from SOURCE` or `{SKILLS_DIR}`"
+    failed = faults_of_empty_sources(library)
+    if failed and not catalog.entries:
+        return NoSuchSkillError(f"there is no skill {quoted(skill)}", problems=failed)
     names = Names(catalog)
     hint = names.explain(skill) or did_you_mean(skill, names.handles()) or where
     return NoSuchSkillError(f"there is no skill {quoted(skill)}", hint=hint)
@@ -204,23 +210,32 @@ class Places:
     servers: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, arguments: Sequence[str] | None) -> "Places":
-        """Divide the arguments. Raises `UsageError` for an argument that could be both, or is neither."""
+    def of(cls, arguments: Sequence[str] | None, *, with_token: bool = False) -> "Places":
+        """Divide the arguments. `with_token` tells whether servers get a token.
+
+        Raises `UsageError` for an argument that could be both, or is neither.
+        """
+        # A list of sources is no server. It is divided when they are opened.
+        typed = [
+            each if "," in each or each.startswith(COMMAND) else typed_source(each, with_token=with_token)
+            for each in arguments or ()
+        ]
         known = cache(
             lambda: known_servers(os.environ)
         )  # read the clients' files only if a label is possible
-        servers = [argument for argument in arguments or () if _is_server(argument, known)]
-        return cls(tuple(each for each in arguments or () if each not in servers), tuple(servers))
+        servers = [argument for argument in typed if _is_server(argument, known)]
+        return cls(tuple(each for each in typed if each not in servers), tuple(servers))
 
 
 def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
     """Return whether an argument names a server.
 
-    A command, a URL with the prefix `mcp+` and a label with a colon (`github:`) name a server. A path, the
-    name of an archive and any other URL name a source. A word without a colon names a source if it exists as
-    a path, else the server with this label. Raises `UsageError` for such a word if it is both, or neither.
+    A command, a URL that ends in `/mcp` or has the prefix `mcp+`, and a label with a colon (`github:`) name a
+    server. A path, the name of an archive and any other URL name a source. A word without a colon names a
+    source if it exists as a path, else the server with this label. Raises `UsageError` for such a word if it
+    is both, or neither.
     """
-    if argument.startswith(_SERVERS):
+    if argument.startswith(COMMAND) or is_server_url(argument):
         return True
     label, explicit = parse_label(argument), argument.endswith(":")
     if label is None or argument.startswith(_PATHS):
@@ -244,7 +259,12 @@ def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
 
 
 def find_local_or_servers(
-    skill: str, arguments: Sequence[str] | None, *, follow_links: bool = False
+    skill: str,
+    arguments: Sequence[str] | None,
+    *,
+    follow_links: bool = False,
+    config: ConfigFlags | None = None,
+    with_token: bool = False,
 ) -> FoundSkill | tuple[str, ...]:
     """Return the skill found in the sources among `arguments`, or the servers to search for it.
 
@@ -252,17 +272,18 @@ def find_local_or_servers(
     is searched only on servers, unless `arguments` names only sources. Raises `UsageError` or
     `NoSuchSkillError`.
     """
-    places = Places.of(arguments)
+    places = Places.of(arguments, with_token=with_token)
+    chosen = choose_config(config, named=bool(arguments))
     if (label := label_of(skill)) is not None:
         if places.sources and not places.servers:
             with suppress(NoSuchSkillError):  # `label:name` may also mean a source
-                return find_skill(skill, places.sources, follow_links=follow_links)
+                return find_skill(skill, places.sources, chosen, follow_links=follow_links)
         return places.servers or (f"{label}:",)
     is_path = _is_path(skill)
     if places.servers and not places.sources and not is_path:
         return places.servers
     try:
-        return find_skill(skill, places.sources, follow_links=follow_links)
+        return find_skill(skill, places.sources, chosen, follow_links=follow_links)
     except TemplateFoundError:
         raise
     except NoSuchSkillError:

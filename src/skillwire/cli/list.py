@@ -9,6 +9,8 @@ from cyclopts import Parameter
 
 from skillwire.cli.find import Places
 from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
+from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.library import check_command, load_library
 from skillwire.config.report import located
 from skillwire.core.patterns import TextFilter
@@ -17,6 +19,7 @@ from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.core.template_mismatch import known_values
 from skillwire.library.catalog import Catalog
+from skillwire.library.library import Library
 from skillwire.library.names import Names, template_names
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
@@ -30,7 +33,7 @@ def list_skills(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="A source, or a server given as label, `mcp+URL` or `--` and its command. "
+            help="A source, or a server given as label, URL or `--` and its command. "
             "Default: `SKILLS_DIR` and the configuration file.",
         ),
     ] = None,
@@ -54,6 +57,7 @@ def list_skills(
     ] = False,
     no_pager: NoPager = False,
     follow_links: FollowLinks = False,
+    config: ConfigOptions = None,
     allow: Allow = None,
     token_env: TokenEnv = None,
 ) -> int:
@@ -63,7 +67,7 @@ def list_skills(
     printed to stderr. On a terminal, a long list is shown in a pager: that of `SKILLWIRE_PAGER` or `PAGER`,
     else `less`.
 
-    Exit code 1: a server does not answer, or its list has errors.
+    Exit code 1: a server does not answer, its list has errors, or no skill can be served because of errors.
 
     For example:
 
@@ -71,30 +75,34 @@ def list_skills(
     skillwire list ./skills
     skillwire list ./skills --filter pdf
     skillwire list ./skills --json | jq -r '.[].uri'
-    skillwire list github mcp+https://example.com/mcp
+    skillwire list github https://example.com/mcp
     skillwire list -- python server.py
     ```
     """
     view = ListView(None if filtered is None else TextFilter(filtered), paths, problems, not no_pager)
-    places = Places.of(sources)
+    places = Places.of(sources, with_token=token_env is not None)
+    chosen = choose_config(config, named=bool(places.sources or places.servers))
     if not places.servers:
-        return _list_sources(places.sources, view, follow_links=follow_links, as_json=json)
+        return _list_sources(places.sources, chosen, view, follow_links=follow_links, as_json=json)
     from skillwire.cli.remote import list_servers  # noqa: PLC0415 - it loads the SDK
 
     targets = resolve_targets(places.servers, allow, token_env)
+    has_sources = bool(places.sources) or chosen.sources
     if not json:
-        if places.sources:
-            _list_sources(places.sources, view, follow_links=follow_links, as_json=False)
+        if has_sources:
+            _list_sources(places.sources, chosen, view, follow_links=follow_links, as_json=False)
         return list_servers(targets, view)
     rows = list[dict[str, object]]()
-    if places.sources:
-        catalog = load_library(places.sources, follow_links=follow_links).catalog
+    if has_sources:
+        catalog = load_library(places.sources, follow_links=follow_links, config=chosen).catalog
         rows = catalog_rows(_filtered(catalog, view))
     return list_servers(targets, view, rows)
 
 
-def _list_sources(sources: Sequence[str], view: ListView, *, follow_links: bool, as_json: bool) -> int:
-    library = load_library(sources, follow_links=follow_links)
+def _list_sources(
+    sources: Sequence[str], config: ConfigChoice, view: ListView, *, follow_links: bool, as_json: bool
+) -> int:
+    library = load_library(sources, follow_links=follow_links, config=config)
     catalog = library.catalog
     found = _filtered(catalog, view)
     every, shown = (len(each.entries) + len(each.templates) for each in (catalog, found))
@@ -103,19 +111,32 @@ def _list_sources(sources: Sequence[str], view: ListView, *, follow_links: bool,
     elif shown:
         print_catalog(found, view)
     report_filter(view, shown, every)
+    if not (view.problems or as_json) and stdout_console().is_terminal:
+        _print_shared(found)
+    return _report_problems(library, view, named=bool(sources))
+
+
+def _report_problems(library: Library, view: ListView, *, named: bool) -> int:
+    """Print why skills are missing, and return the exit code."""
+    catalog = library.catalog
     problems = [each for each in catalog.problems if each.rule is Rule.NAME_SHARED or _is_error(each)]
     errors = sum(map(_is_error, problems))
+    is_empty = not (catalog.entries or catalog.templates)
+    faults = faults_of_empty_sources(library) if named or is_empty else ()
     if view.problems:
         print_problems(stderr_console(), located(problems, library))
+    elif faults:
+        print_problems(stderr_console(), faults)
+        if errors > len(faults):
+            more = pluralize(errors - len(faults), "more problem")
+            stderr_console().print(f"{more}; {check_command(library)} all of them")
     elif errors:
         keep = "keeps" if errors == 1 else "keep"
         message = f"{pluralize(errors, 'problem')} {keep} skills from being served"
         stderr_console().print(f"{message}; {check_command(library)} details")
-    elif not every:
+    elif is_empty:
         stderr_console().print(NO_SKILLS)
-    if not (view.problems or as_json) and stdout_console().is_terminal:
-        _print_shared(found)
-    return 0
+    return 1 if faults and is_empty else 0
 
 
 def _is_error(problem: Problem) -> bool:

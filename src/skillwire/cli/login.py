@@ -93,7 +93,7 @@ def login(
             f"`--timeout {timeout:g}` is not between 0 seconds and one day", hint="for example `--timeout 60`"
         )
     scopes = checked_scopes(scope or ())
-    client = _client(client_id, client_secret_env)
+    client = _known_client(client_id, client_secret_env)
     (target,) = resolve_targets([server], allow)
     _check(target)
     with open_state() as state:
@@ -136,13 +136,13 @@ def _check(target: Target) -> None:
         raise UsageError(f"{quoted(target.label)} already has an `Authorization` header", hint=hint)
 
 
-def _client(name: str | None, secret_env: str | None) -> KnownClient | None:
-    """Return the registered OAuth client, or None if `name` is None. Raises `UsageError`."""
-    if name is None:
+def _known_client(client_id: str | None, secret_env: str | None) -> KnownClient | None:
+    """Return the registered OAuth client, or None if `client_id` is None. Raises `UsageError`."""
+    if client_id is None:
         if secret_env is not None:
             raise UsageError("`--client-secret-env` requires `--client-id`", hint="add `--client-id`")
         return None
-    return KnownClient(name, token_from(secret_env, os.environ) or "")
+    return KnownClient(client_id, token_from(secret_env, os.environ) or "")
 
 
 def _show(*, browser: bool) -> Show:

@@ -88,6 +88,16 @@ COMMANDS = {
         command_option="--from",
         group="Find",
     ),
+    "install": Command(
+        "skillwire.cli.install:install",
+        "Write this server into the configuration of your MCP clients.",
+        group="Clients",
+    ),
+    "uninstall": Command(
+        "skillwire.cli.uninstall:uninstall",
+        "Remove this server from the configuration of your MCP clients.",
+        group="Clients",
+    ),
     "servers": Command(
         "skillwire.cli.servers:servers",
         "List the MCP servers that are configured on this machine.",

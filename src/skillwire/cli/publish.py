@@ -8,11 +8,13 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.app.gateway import report_selection
+from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.patterns import Selection
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import SourceError
+from skillwire.features.site_page import PAGE_FILE, PublishedSkill, render_site_page
 from skillwire.features.website import (
     PublishableSkills,
     SkippedSkill,
@@ -23,7 +25,7 @@ from skillwire.features.website import (
 from skillwire.library.library import Library
 from skillwire.protocol.discovery import INDEX_FILE, WELL_KNOWN_FOLDER, Artifact
 from skillwire.safe_text import quoted
-from skillwire.terminal.messages import NO_SKILLS, pluralize
+from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 from skillwire.terminal.options import Exclude, FollowLinks, Only, json_of
 from skillwire.terminal.output import print_error, print_json, print_problems, stderr_console
 
@@ -39,11 +41,13 @@ def publish(
         Path, Parameter(metavar="FOLDER", help="Folder that your web server serves as the root of the site.")
     ],
     json: Annotated[
-        bool, json_of("{folder, skills: [{name, type, url, digest}], written, removed, left_out, problems}")
+        bool,
+        json_of("{folder, skills: [{name, type, url, digest}], page, written, removed, left_out, problems}"),
     ] = False,
     follow_links: FollowLinks = False,
     only: Only = None,
     exclude: Exclude = None,
+    config: ConfigOptions = None,
 ) -> int:
     """Write a website that publishes the skills below `/.well-known/agent-skills/`.
 
@@ -51,6 +55,8 @@ def publish(
     `.tar.gz` if the skill has more files. If you publish again, changed files are updated, and the files of
     deleted skills are removed. Files that this command did not write are never touched. The index is replaced
     after the downloads are written, so it never names a missing download.
+
+    Also writes `index.html`, a page on which people read and search the skills. It needs no server.
 
     A skill that cannot be published is reported. The other skills are still published. If a source cannot be
     read or no skill can be published, nothing is written.
@@ -63,19 +69,24 @@ def publish(
     skillwire publish ./skills --out ./site
     ```
     """
+    chosen = choose_config(config, named=bool(sources))
     selection = Selection(only or (), exclude or ())
-    library = load_library(sources or [], follow_links=follow_links, selection=selection)
+    library = load_library(sources or [], follow_links=follow_links, config=chosen, selection=selection)
     report_selection(library)
     errors = [problem for problem in library.catalog.problems if _matters(problem)]
     choice = choose_skills(library.catalog)
     _require_complete(errors, choice)
     site = SiteFolder(out, "publish", WELL_KNOWN_FOLDER)
-    artifacts, left_out = anyio.run(_write, library, choice, site)
+    page = SiteFolder(out, "publish")
+    foreign = page.is_foreign(PAGE_FILE)
+    artifacts, left_out = anyio.run(_write, library, choice, site, None if foreign else page)
     if json:
-        print_json(_result_to_json(site, artifacts, left_out, errors))
+        print_json(_result_to_json(site, None if foreign else page, artifacts, left_out, errors))
     print_problems(stderr_console(), errors)
     for each in left_out:
         print_error(f"{quoted(each.path)} is not published: {each.message}", hint=each.hint)
+    if foreign:
+        print_notice(f"{quoted(str(out / PAGE_FILE))} was not written by this command, so it is unchanged")
     where = "serve this folder at the root of your website"
     removed = f", {pluralize(len(site.removed), 'old file')} removed" if site.removed else ""
     stderr_console().print(
@@ -106,12 +117,20 @@ def _require_complete(errors: list[Problem], choice: PublishableSkills) -> None:
 
 
 async def _write(
-    library: Library, choice: PublishableSkills, site: SiteFolder
+    library: Library, choice: PublishableSkills, site: SiteFolder, page: SiteFolder | None
 ) -> tuple[list[Artifact], list[SkippedSkill]]:
-    """Write the files of the skills, then the index. Then remove the remaining files of earlier runs."""
+    """Write the files of the skills, then the index. Then remove the remaining files of earlier runs.
+
+    Also write the page for people into the folder `page`, unless it is None.
+    """
+    skills: list[PublishedSkill] = []
     try:
-        artifacts, left_out = await _write_skills(library, choice, site)
+        artifacts, left_out = await _write_skills(library, choice, site, skills)
         site.write(INDEX_FILE, render_site_index(artifacts))
+        if page is not None:
+            page.plan([PAGE_FILE])
+            page.write(PAGE_FILE, render_site_page(skills))
+            page.save_manifest()
     except BaseException:
         site.save_manifest()
         raise
@@ -120,8 +139,9 @@ async def _write(
 
 
 async def _write_skills(
-    library: Library, choice: PublishableSkills, site: SiteFolder
+    library: Library, choice: PublishableSkills, site: SiteFolder, skills: list[PublishedSkill]
 ) -> tuple[list[Artifact], list[SkippedSkill]]:
+    """Write the files of each skill. Append what the page for people says about it to `skills`."""
     artifacts: list[Artifact] = []
     left_out = list(choice.left_out)
     for entry in choice.entries:
@@ -133,13 +153,18 @@ async def _write_skills(
         for path, content in page.files.items():
             site.write(path, content)
         artifacts.append(page.artifact)
+        skills.append(PublishedSkill.of(entry, page.artifact, page.files))
     if not artifacts:
         raise SourceError(f"nothing was published: {left_out[-1].message}")
     return artifacts, left_out
 
 
 def _result_to_json(
-    site: SiteFolder, artifacts: list[Artifact], left_out: list[SkippedSkill], errors: list[Problem]
+    site: SiteFolder,
+    page: SiteFolder | None,
+    artifacts: list[Artifact],
+    left_out: list[SkippedSkill],
+    errors: list[Problem],
 ) -> dict[str, object]:
     return {
         "folder": str(site.folder),
@@ -147,6 +172,7 @@ def _result_to_json(
             {"name": each.name, "type": each.type, "url": each.url, "digest": each.digest.text}
             for each in artifacts
         ],
+        "page": None if page is None else str(page.folder / PAGE_FILE),
         "written": site.written,
         "removed": site.removed,
         "left_out": [asdict(each) for each in left_out],

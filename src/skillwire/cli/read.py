@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from skillwire.cli.find import FoundSkill, find_local_or_servers
 from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.choice import ConfigOptions
 from skillwire.core.names import SKILL_FILE
 from skillwire.errors import NotServedError
 from skillwire.features.content import with_meta
@@ -26,6 +27,7 @@ def read(
     *,
     sources: FromAnywhere = None,
     follow_links: FollowLinks = False,
+    config: ConfigOptions = None,
     json: Annotated[bool, json_of("{contents: [{uri, mimeType, text?, blob?, _meta?}], _meta?}")] = False,
     raw: Annotated[bool, Parameter(help="Print the bytes unchanged, even binary ones.")] = False,
     allow: Allow = None,
@@ -45,7 +47,9 @@ def read(
     skillwire read github:review
     ```
     """
-    found = find_local_or_servers(skill, sources, follow_links=follow_links)
+    found = find_local_or_servers(
+        skill, sources, follow_links=follow_links, config=config, with_token=token_env is not None
+    )
     if not isinstance(found, FoundSkill):
         from skillwire.cli.remote import read_remote  # noqa: PLC0415 - it loads the SDK
 

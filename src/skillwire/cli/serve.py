@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -14,9 +13,11 @@ from skillwire.app.gateway import open_served_library, start
 from skillwire.app.process import log_to_stderr
 from skillwire.app.service import HttpOptions, Service, serve_service
 from skillwire.area import ServeRequest
-from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.choice import ConfigChoice, ConfigFlags, ConfigOptions
+from skillwire.config.file import SourceSettings
 from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
 from skillwire.config.source_config import LibraryOptions
+from skillwire.config.typed_sources import typed_sources
 from skillwire.core.patterns import Selection
 from skillwire.errors import UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
@@ -24,9 +25,8 @@ from skillwire.features.prompt_messages import PromptContent, PromptScope
 from skillwire.features.tools import SkillTools
 from skillwire.features.whole_prompts import DEFAULT_PROMPT_TOKENS
 from skillwire.protocol.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
-from skillwire.safe_text import escape_invisible
 from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.terminal.messages import print_notice
+from skillwire.terminal.messages import pluralize, print_notice
 from skillwire.terminal.options import (
     AllowHost,
     AllowOrigin,
@@ -47,7 +47,8 @@ def serve(
         list[str] | None,
         Parameter(
             name="SOURCE",
-            help="Folder, archive, repository, website or server with skills. Default: `SKILLS_DIR`.",
+            help="Folder, archive, repository, website or server with skills. Default: `SKILLS_DIR` and the "
+            "configuration file.",
         ),
     ] = None,
     /,
@@ -113,13 +114,13 @@ def serve(
         str | None,
         Parameter(metavar="PATH", help="What follows that scheme, before the skill: `OWNER/REPO`."),
     ] = None,
-    config: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
-    ] = None,
-    no_config: Annotated[bool, Parameter(help="Do not use a configuration file.")] = False,
+    config: ConfigOptions = None,
     allow_config: Annotated[
         bool,
-        Parameter(help="Let the pages and their tools change the configuration file and what is served."),
+        Parameter(
+            help="Let the pages and their tools change the configuration file and what is served. Implies "
+            "`--with-config`."
+        ),
     ] = False,
     no_cache: Annotated[
         bool, Parameter(help="Do not cache responses. The MCP SDK answers every request.")
@@ -133,7 +134,8 @@ def serve(
 ) -> int:
     """Serve skills to MCP clients over stdio or HTTP, and notify clients of changes.
 
-    Serves the given sources, and the sources that you added with `skillwire sources`.
+    Serves the sources that you name. If you name none, serves those in `SKILLS_DIR` and those that you added
+    with `skillwire sources`. Follows changes to the configuration file.
 
     Without `--http`, the server uses stdin and stdout. Add this command to your client's configuration, so
     that the client starts the server. The server stops when the client closes stdin.
@@ -150,18 +152,19 @@ def serve(
     choices = _choices(static=static, catalog=catalog, tools=tools, http=http)
     static, http = choices.static, choices.http
     parts = serve_parts(areas, ServeRequest(http is not None, static, allow_config))
-    file = _configuration(config, no_config=no_config, allow_config=allow_config)
+    chosen = _configuration(config, named=bool(sources), allow_config=allow_config)
     options = LibraryOptions(
         follow_links=follow_links,
         prefix=prefix,
         live=not static,
         frozen=static,
+        configured_sources=chosen.sources,
         allow_empty=allow_config,
     )
     gateway = open_served_library(
-        sources or [],
+        typed_sources(sources or []),
         options,
-        file,
+        chosen.file,
         parts=parts,
         editable=allow_config,
         selection=Selection(only or (), exclude or ()),
@@ -225,17 +228,19 @@ def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str 
     return choices
 
 
-def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) -> ConfigFile | None:
-    """Return the configuration file to use; None with `--no-config`. Raises `UsageError`."""
-    if no_config and allow_config:
+def _configuration(flags: ConfigFlags | None, *, named: bool, allow_config: bool) -> ConfigChoice:
+    """Return what to take from the configuration file. Raises `UsageError`.
+
+    With `allow_config`, the sources in the file are served, because the pages add sources to it.
+    """
+    flags = flags or ConfigFlags()
+    if flags.no_config and allow_config:
         hint = "remove one of them: changes are saved in the configuration file"
         raise UsageError("`--allow-config` and `--no-config` contradict each other", hint=hint)
-    if config is not None and no_config:
-        raise UsageError("`--config` and `--no-config` contradict each other", hint="remove one of them")
-    if no_config:
-        return None
-    if config is not None and not config.exists():
-        print_notice(
-            f"the configuration file `{escape_invisible(str(config))}` does not exist; nothing is configured"
-        )
-    return ConfigFile(config or default_config())
+    chosen = flags.choose(named=named and not allow_config)
+    if chosen.file is not None and not chosen.sources:
+        configured = len(SourceSettings.read(chosen.file).sources)
+        if configured:
+            not_served = f"{pluralize(configured, 'source')} in the configuration file not served"
+            print_notice(f"{not_served}, because you name others; add `--with-config` to serve them too")
+    return chosen

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from skillwire.cli.find import FoundSkill, TemplateFoundError, find_local_or_servers
 from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.choice import ConfigOptions
 from skillwire.core.json_text import json_bytes
 from skillwire.core.record import Json, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
@@ -23,6 +24,7 @@ def show(
     *,
     sources: FromAnywhere = None,
     follow_links: FollowLinks = False,
+    config: ConfigOptions = None,
     json: Annotated[
         bool,
         json_of(
@@ -51,7 +53,9 @@ def show(
     ```
     """
     try:
-        found = find_local_or_servers(skill, sources, follow_links=follow_links)
+        found = find_local_or_servers(
+            skill, sources, follow_links=follow_links, config=config, with_token=token_env is not None
+        )
     except TemplateFoundError as error:
         print_template(error.template, as_json=json)
         return 0

@@ -24,7 +24,8 @@ from skillwire.config.source_config import (
     open_sources,
     spelled,
 )
-from skillwire.config.source_kinds import is_local, kind_of, local_path
+from skillwire.config.source_kinds import canonical_place, is_local, kind_of, local_path
+from skillwire.config.typed_sources import typed_source
 from skillwire.errors import SourceError, UsageError
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.sources.base import Source
@@ -120,14 +121,15 @@ def sources(
 ) -> int:
     """List, add, remove or fetch the sources in the configuration file.
 
-    `skillwire serve` serves these sources, besides those that you name. `sync` fetches archives, repositories
-    and websites now. A running server fetches repositories and websites every five minutes.
+    Commands use these sources if you name none, or with `--with-config`. A running server follows the file.
+    `sync` fetches archives, repositories and websites now. A running server fetches repositories and websites
+    every five minutes.
 
     For example:
 
     ```
     skillwire sources add ./skills
-    skillwire sources add github:acme/skills/finance@main
+    skillwire sources add https://github.com/acme/skills/tree/main/finance
     skillwire sources add https://example.com --label example
     skillwire sources
     skillwire sources sync
@@ -153,8 +155,9 @@ def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> i
         raise UsageError(
             "`sources add` requires exactly one source", hint="for example `skillwire sources add ./skills`"
         )
-    check_source_opens(replace(options, source=names[0]))
-    added = replace(options, source=spelled(names[0]))
+    source = typed_source(names[0], with_token=options.token_env is not None)
+    check_source_opens(replace(options, source=source))
+    added = replace(options, source=spelled(source))
     add_source(file, added)
     stderr_console().print(f"added {quoted(added.source)} to `{escape_invisible(str(file.path))}`")
     return 0
@@ -179,6 +182,8 @@ def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
         for each in configured
         if name in {each[1].source, each[1].label, labels.get(absolute(each[1].source, file.path.parent))}
     ]
+    if not same and not is_local(name):  # another spelling of a stored address
+        same = [each for each in configured if each[1].source == canonical_place(name)]
     if not same and is_local(name):
         path = str(local_path(name).resolve())
         same = [each for each in configured if each[1].source == path]

@@ -10,6 +10,7 @@ from rich.text import Text
 from skillwire.cli.find import label_of
 from skillwire.config.clients.known import KnownServer, MayReach, targets
 from skillwire.config.settings import state_folder_from, token_from
+from skillwire.config.typed_sources import typed_server
 from skillwire.errors import UsageError
 from skillwire.host.connections.target import Target
 from skillwire.host.login.tokens import with_login
@@ -46,7 +47,8 @@ def resolve_targets(
     """
     token = token_from(token_env, os.environ)
     sending = frozenset[str]() if token_env is None else frozenset({token_env})
-    found = targets(servers, os.environ, may_reach=may_reach(allow or ()), sending=sending)
+    typed = [typed_server(server, with_token=token_env is not None) for server in servers]
+    found = targets(typed, os.environ, may_reach=may_reach(allow or ()), sending=sending)
     if token is not None:
         return [target.with_token(token) for target in found]
     logins = Logins(state_folder_from(os.environ))

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.cli.find import find_served
+from skillwire.config.choice import ConfigChoice
 from skillwire.config.file import ConfigFile, decide_all, default_config, read_overrides
 from skillwire.config.library import load_library
 from skillwire.config.source_kinds import local_path
@@ -56,6 +57,9 @@ def visibility(
     config: Annotated[
         Path | None, Parameter(metavar="FILE", help="Use this configuration file instead of your own.")
     ] = None,
+    with_config: Annotated[
+        bool, Parameter(help="Also look in the configured sources if you name others.")
+    ] = False,
     yes: Yes = False,
     json: Annotated[
         bool, json_of("{uri, assistant, user, customized} or [{uri, assistant, user, customized}]")
@@ -64,7 +68,7 @@ def visibility(
     """Show or set whether models and people can use a skill.
 
     Your decisions are stored in the configuration file and override the skill's frontmatter. `reset` removes
-    your decision, so that the frontmatter applies again. Restart running servers to apply your decision.
+    your decision, so that the frontmatter applies again. Running servers apply your decision at once.
 
     With several skills or a pattern, shows what would change and asks first. A pattern means the skills that
     match now, not those that you add later. If a name or pattern means no skill, nothing is changed.
@@ -80,10 +84,11 @@ def visibility(
     """
     file = ConfigFile(config or default_config())
     one = len(skills) == 1 and not is_pattern(skills[0])
+    places = ConfigChoice(file, with_config or not sources)
     if one:
-        entries = [find_served(skills[0], sources or [], follow_links=follow_links, config=file)]
+        entries = [find_served(skills[0], sources or [], places, follow_links=follow_links)]
     else:
-        entries = _find_all(skills, sources or [], follow_links=follow_links, file=file)
+        entries = _find_all(skills, sources or [], places, follow_links=follow_links)
     chosen = {"assistant": assistant, "user": user}
     decided = {side: _DECISIONS[choice] for side, choice in chosen.items() if choice is not None}
     known = read_overrides(file)
@@ -107,7 +112,7 @@ def visibility(
 
 
 def _find_all(
-    skills: Sequence[str], sources: Sequence[str], *, follow_links: bool, file: ConfigFile
+    skills: Sequence[str], sources: Sequence[str], config: ConfigChoice, *, follow_links: bool
 ) -> list[SkillRecord]:
     """Return the skills that names and patterns mean, each once.
 
@@ -117,11 +122,11 @@ def _find_all(
     catalog: Catalog | None = None
     for skill in skills:
         if not is_pattern(skill) or local_path(skill).exists():
-            entry = find_served(skill, sources, follow_links=follow_links, config=file)
+            entry = find_served(skill, sources, config, follow_links=follow_links)
             found[entry.uri] = entry
             continue
         if catalog is None:
-            catalog = load_library(sources, follow_links=follow_links, config=file).catalog
+            catalog = load_library(sources, follow_links=follow_links, config=config).catalog
         every = catalog.entries.values()
         matching = {each.uri: each for each in every if matches(skill, each.name, unquote(each.path))}
         if not matching:

@@ -255,6 +255,20 @@ def _key(name: str) -> str:
 Values = MutableMapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """All settings in a configuration file, read at one moment."""
+
+    sources: SourceSettings
+    overrides: Mapping[str, Override]
+
+    @classmethod
+    def read(cls, file: ConfigFile) -> "FileSettings":
+        """Return the settings in the file. Raises `UsageError`."""
+        values = file.read()
+        return cls(SourceSettings.of(file, values), _overrides(file, values))
+
+
 def read_overrides(file: ConfigFile) -> dict[str, Override]:
     """Return the visibility settings in the file, by skill URI. Raises `UsageError`."""
     return _overrides(file, file.read())

@@ -7,12 +7,15 @@ from contextlib import contextmanager
 
 import anyio
 
-from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.choice import ConfigChoice, choose_config
+from skillwire.config.file import read_overrides
 from skillwire.config.source_config import LibraryOptions, open_sources
+from skillwire.config.typed_sources import typed_sources
 from skillwire.core.patterns import Selection
 from skillwire.core.process import gc_paused
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
+from skillwire.library.visibility import VisibilityPolicy
 from skillwire.safe_text import escape_invisible
 from skillwire.sources.base import Progress as Report
 from skillwire.sources.base import ignore_progress
@@ -37,16 +40,19 @@ def load_library(
     arguments: Sequence[str],
     *,
     follow_links: bool = False,
-    config: ConfigFile | None = None,
+    config: ConfigChoice | None = None,
     selection: Selection | None = None,
 ) -> Library:
     """Scan the named sources, or the default sources if none are named. Return their library.
 
-    Limits and allowed origins come from the configuration file in both cases. Raises `UsageError`.
+    Limits, allowed origins and visibility come from the configuration file in both cases. Raises
+    `UsageError`.
     """
-    options = LibraryOptions(follow_links=follow_links, configured_sources=not arguments)
-    opened = open_sources(arguments, options, config or ConfigFile(default_config()))
-    library = Library([each.source for each in opened], selection=selection)
+    config = config or choose_config(None, named=bool(arguments))
+    options = LibraryOptions(follow_links=follow_links, configured_sources=config.sources)
+    opened = open_sources(typed_sources(arguments), options, config.file)
+    visibility = None if config.file is None else VisibilityPolicy(read_overrides(config.file))
+    library = Library([each.source for each in opened], visibility=visibility, selection=selection)
     anyio.run(load, library)
     return library
 

@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from skillwire import __version__
+from skillwire.config.choice import ConfigChoice
+from skillwire.config.faults import join_place
 from skillwire.config.library import load_library
-from skillwire.config.source_kinds import is_local
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible
@@ -106,6 +107,10 @@ FORMATS: Mapping[str, Print] = {
 }
 
 
+def _all(problems: Sequence[Problem], _library: Library) -> Sequence[Problem]:
+    return problems
+
+
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
     """The skills or sources to check, and how to open them."""
@@ -113,10 +118,14 @@ class CheckRequest:
     paths: Sequence[str]
     """The skills or sources to check; empty for the default sources."""
     follow_links: bool = False
+    config: ConfigChoice | None = None
+    """What to take from the configuration file; None for the default."""
+    select: Callable[[Sequence[Problem], Library], Sequence[Problem]] = _all
+    """Returns the problems to report: those of selected rules that are not in the baseline."""
 
     def load(self) -> Library:
         """Scan the sources and return their library. Raises `UsageError`."""
-        return load_library(self.paths, follow_links=self.follow_links)
+        return load_library(self.paths, follow_links=self.follow_links, config=self.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +143,14 @@ class CheckResult:
     """Prints the problems in the format `text`."""
     select: Callable[[Iterable[Problem]], Iterable[Problem]] = iter
     """Removes the problems of skills that are not reported."""
+    with_contract: bool = False
+    """Whether the rules of the repository contract were checked."""
+    complete: bool = True
+    """Whether the problems of all skills are reported."""
+
+    def covers(self, rule: Rule) -> bool:
+        """Return whether all problems with this rule are in the result."""
+        return self.complete and (self.with_contract or not rule.startswith("contract-"))
 
     async def with_bodies(self) -> "CheckResult":
         """Return a copy that also contains the problems in the texts of the skills."""
@@ -164,7 +181,7 @@ def located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
     known = places(library)
     for problem in problems:
         prefix = next((each for each in known if problem.path.startswith(each)), "")
-        yield replace(problem, path=_joined(known.get(prefix, ""), problem.path.removeprefix(prefix)))
+        yield replace(problem, path=join_place(known.get(prefix, ""), problem.path.removeprefix(prefix)))
 
 
 def _relative_to_cwd(problems: Iterable[Problem]) -> Iterator[Problem]:
@@ -172,11 +189,3 @@ def _relative_to_cwd(problems: Iterable[Problem]) -> Iterator[Problem]:
     for problem in problems:
         here = os.path.relpath(problem.path) if os.path.isabs(problem.path) else problem.path  # noqa: PTH117
         yield problem if here.startswith("..") else replace(problem, path=here)
-
-
-def _joined(place: str, path: str) -> str:
-    if path == ".":
-        return place
-    if not is_local(place):
-        return f"{place.rstrip('/')}/{path}"
-    return os.path.normpath(os.path.join(place, path))  # noqa: PTH118

@@ -13,8 +13,11 @@ from skillwire.config.source_kinds import (
     SCHEME,
     Address,
     SourceOptions,
+    address_error,
     canonical_place,
+    explicit_server,
     is_local,
+    is_server_url,
     kind_of,
     local_path,
     open_source,
@@ -28,7 +31,9 @@ from skillwire.sources.placeholder import UnavailableSource
 from skillwire.sources.prefix import PrefixedSource
 
 # A comma that separates two sources. An address may contain commas itself.
-_NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern}|(?:www\.)?github\.com/)")
+_NEXT_SOURCE = re.compile(
+    rf",\s*(?=[./~]|{SCHEME.pattern}|(?:www\.)?(?:github\.com|gitlab\.com|bitbucket\.org)/)"
+)
 
 
 class SpecOrigin(StrEnum):
@@ -73,7 +78,7 @@ def source_specs(
     """
     given_by = SpecOrigin.COMMAND_LINE if arguments else SpecOrigin.ENVIRONMENT
     named = list(arguments) or [environment.get(SKILLS_DIR, "")]
-    parts = (part for each in named for part in _parts(each))
+    parts = (part for each in named for part in source_parts(each))
     specs = [SourceSpec(part, given_by, prefix=prefix) for part in parts]
     configured = configured or SourceSettings()
     specs.extend(
@@ -168,7 +173,7 @@ def _label(wanted: SourceSpec) -> str:
     try:
         return kind.label(wanted.argument)
     except InvalidValueError as error:
-        raise UsageError(str(error), hint=f"for example `{kind.example}`") from error
+        raise address_error(wanted.argument, error) from error
 
 
 def _label_fault(label: str | None) -> str | None:
@@ -193,7 +198,7 @@ def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
             yield each
 
 
-def _parts(argument: str) -> list[str]:
+def source_parts(argument: str) -> list[str]:
     """Split an argument into sources at commas.
 
     An existing path is not split. An address is split only where another source follows the comma.
@@ -246,7 +251,7 @@ class LibraryOptions:
 def open_sources(
     arguments: Sequence[str],
     options: LibraryOptions,
-    config: ConfigFile | None = None,
+    config: ConfigFile | SourceSettings | None = None,
     *,
     to_fetch: bool = True,
     known: Mapping[SourceSpec, OpenedSource] | None = None,
@@ -255,7 +260,7 @@ def open_sources(
 
     Sources in `known` are already open and are returned unchanged.
     """
-    configured = SourceSettings() if config is None else SourceSettings.read(config)
+    configured = SourceSettings.read(config) if isinstance(config, ConfigFile) else config or SourceSettings()
     also = configured if options.configured_sources else None
     wanted = source_specs(arguments, os.environ, also, options.prefix, allow_empty=options.allow_empty)
     return open_specs(wanted, options.for_sources(configured), to_fetch=to_fetch, known=known)
@@ -277,13 +282,20 @@ def spelled(argument: str) -> str:
     if kind_of(argument).name == "repository":
         from skillwire.sources.git.address import Repository  # noqa: PLC0415 - needed only for a repository
 
-        repository = Repository.parse(argument)
+        try:
+            repository = Repository.parse(argument)
+        except InvalidValueError as error:
+            raise address_error(argument, error) from error
         if repository.token or repository.user:  # the user name of a URL may be a token
             raise UsageError(
                 "the address contains a token, which must not be stored in the configuration file",
                 hint="remove it, put it into an environment variable, and name that with `--token-env`",
             )
-    return argument
+        return repository.place
+    if is_server_url(argument):
+        return explicit_server(argument)
+    plain = canonical_place(argument)  # in the file, the URL of a website needs no prefix
+    return argument if is_server_url(plain) else plain
 
 
 def check_source_opens(source: ConfiguredSource) -> None:

@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
-_GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
-# Matches the URL of a repository's web page, with or without a scheme.
-_ON_GITHUB = re.compile(
-    r"(?:https?://)?(?:www\.)?github\.com/[a-z0-9][\w-]*/[\w.-]", re.ASCII | re.IGNORECASE
-)
+_GITHUB, _SERVER, _WEB = "github:", "mcp+", "web+"
+_MCP_URL = re.compile(r"(?:mcp\+)?https?://[^?#]*/mcp/?(?:\?[^#]*)?|mcp\+https?://.*", re.IGNORECASE)
+"""Matches the URL of an MCP server: its path ends in `mcp`, or it has the prefix `mcp+`."""
+_WEB_URLS = ("https://", "http://", f"{_WEB}https://", f"{_WEB}http://")
 _PATH_HINT = "for example `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
 """The environment variables from which GitHub's own tools read a token. The token is sent only to GitHub."""
@@ -88,7 +87,7 @@ def is_local(argument: str) -> bool:
     """
     if argument.startswith((".", "/", "~")) or os.path.exists(argument):  # noqa: PTH110 - `Path` raises
         return True
-    return not (argument.startswith(_GIT) or is_on_github(argument)) and SCHEME.match(argument) is None
+    return SCHEME.match(argument) is None and not names_repository(argument)
 
 
 def is_folder(place: str) -> bool:
@@ -96,12 +95,34 @@ def is_folder(place: str) -> bool:
     return is_local(place) and Path(place).is_dir()
 
 
+def names_repository(argument: str) -> bool:
+    """Return whether an argument names a git repository. Does not check for a local path with that name."""
+    from skillwire.sources.git import pages  # noqa: PLC0415 - rarely needed
+
+    return pages.names_repository(argument)
+
+
 def is_on_github(argument: str) -> bool:
     """Return whether an argument names a repository on GitHub.
 
     Does not check for a local path with that name.
     """
-    return argument.startswith(_GITHUB) or _ON_GITHUB.match(argument) is not None
+    if not names_repository(argument):
+        return False
+    try:
+        return _repository_place(argument).startswith(_GITHUB)
+    except InvalidValueError:
+        return False
+
+
+def is_server_url(argument: str) -> bool:
+    """Return whether an argument is the URL of an MCP server: it ends in `/mcp`, or begins with `mcp+`."""
+    return _MCP_URL.fullmatch(argument) is not None
+
+
+def explicit_server(argument: str) -> str:
+    """Return the URL of an MCP server with the prefix `mcp+`."""
+    return argument if argument.lower().startswith(_SERVER) else f"{_SERVER}{argument}"
 
 
 def local_path(argument: str) -> Path:
@@ -125,12 +146,15 @@ def local_path(argument: str) -> Path:
 def canonical_place(argument: str) -> str:
     """Return a source's location in one form, so that other spellings of it can be recognized.
 
-    Resolves local paths, and converts GitHub URLs to `github:…`. Any other argument stays unchanged.
+    Resolves local paths, and converts the addresses of repositories to `github:…` or `git+…`. The URL of a
+    server gets its prefix `mcp+`; the URL of a website has none.
     """
     try:
         if is_local(argument):
             return str(local_path(argument).resolve())
-        return _repository_place(argument) if is_on_github(argument) else argument
+        if is_server_url(argument):
+            return explicit_server(argument)
+        return _repository_place(argument) if names_repository(argument) else _without_web(argument)
     except (UsageError, InvalidValueError):  # reported when it is opened
         return argument
 
@@ -205,21 +229,27 @@ def _open_repository(address: Address, options: SourceOptions) -> Source:
 
 
 def _web_label(argument: str) -> str:
-    return re.sub(r"^https?://|[:/].*$", "", argument, flags=re.IGNORECASE) or "web"
+    return re.sub(r"^https?://|[:/].*$", "", _without_web(argument), flags=re.IGNORECASE) or "web"
+
+
+def _without_web(argument: str) -> str:
+    """Return the URL of a website without the prefix `web+`."""
+    return argument[len(_WEB) :] if argument.lower().startswith(_WEB) else argument
 
 
 def _open_web(address: Address, options: SourceOptions) -> Source:
     from skillwire.sources.web.source import WebFetcher  # noqa: PLC0415 - as above
 
     origins = options.allowed_origins
-    fetcher = WebFetcher(address.text, options.cache, allowed_origins=origins, token=address.token)
+    url = _without_web(address.text)
+    fetcher = WebFetcher(url, options.cache, allowed_origins=origins, token=address.token)
     return _fetched_source(fetcher, address, options)
 
 
 def _server_label(argument: str) -> str:
     from skillwire.host.connections.labels import url_slug  # noqa: PLC0415 - as above
 
-    return url_slug(argument[len(_SERVER) :])
+    return url_slug(explicit_server(argument)[len(_SERVER) :])
 
 
 def _open_server(address: Address, options: SourceOptions) -> Source:
@@ -227,7 +257,7 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
     from skillwire.sources.web.address import WebAddress  # noqa: PLC0415
 
     try:
-        url = WebAddress.parse(address.text[len(_SERVER) :]).url
+        url = WebAddress.parse(explicit_server(address.text)[len(_SERVER) :]).url
     except SourceError as error:
         hint = (
             "for example `mcp+https://example.com/mcp`; pass a token with `skillwire sources add --token-env`"
@@ -245,7 +275,7 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
         target = with_login(target, Logins(state_folder_from(options.environment)))
         return ServerSource(ServerLink(target, limits=options.limits), live=options.live, trusted=True)
 
-    return DeferredSource(address.label, address.text.partition("?")[0], make)
+    return DeferredSource(address.label, explicit_server(address.text).partition("?")[0], make)
 
 
 def _fetched_source(fetcher: "Fetcher", address: Address, options: SourceOptions) -> Source:
@@ -260,26 +290,20 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "repository",
         "github:owner/repo",
-        lambda argument: argument.startswith(_GIT) or is_on_github(argument),
+        names_repository,
         _repository_label,
         _open_repository,
         public=True,
     ),
+    Kind("server", "mcp+https://example.com/mcp", is_server_url, _server_label, _open_server),
     Kind(
         "web",
         "https://example.com",
-        lambda argument: argument.lower().startswith(("https://", "http://")),
+        lambda argument: argument.lower().startswith(_WEB_URLS),
         _web_label,
         _open_web,
         public=True,
         follows_origins=True,
-    ),
-    Kind(
-        "server",
-        "mcp+https://example.com/mcp",
-        lambda argument: argument.lower().startswith((f"{_SERVER}https://", f"{_SERVER}http://")),
-        _server_label,
-        _open_server,
     ),
 )
 
@@ -298,4 +322,10 @@ def open_source(address: Address, options: SourceOptions) -> Source:
     try:
         return kind_of(address.text).open(address, options)
     except InvalidValueError as error:
-        raise UsageError(str(error), hint=f"for example `{kind_of(address.text).example}`") from error
+        raise address_error(address.text, error) from error
+
+
+def address_error(argument: str, error: InvalidValueError) -> UsageError:
+    """Return the error for an invalid address: its fix as the hint, else an example."""
+    fault = str(error).removesuffix(f"; {error.fix}") if error.fix else str(error)
+    return UsageError(fault, hint=error.fix or f"for example `{kind_of(argument).example}`")

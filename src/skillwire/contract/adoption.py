@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 
-from skillwire.contract.fixes import Edit, EditableFrontmatter, apply_fixes
+from skillwire.contract.editing import Edit, EditableFrontmatter
+from skillwire.contract.fixes import FIRST_VERSION, apply_fixes
 from skillwire.contract.repository import check_one
 from skillwire.contract.rules.block import is_semver
 from skillwire.contract.rules.references import FOLDER, SUFFIX, place_fault
@@ -27,7 +28,6 @@ from skillwire.frontmatter.writer import format_scalar
 from skillwire.frontmatter.yaml12 import load
 from skillwire.safe_text import quoted
 
-FIRST_VERSION = "0.1.0"
 _START = re.compile(r"\A\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*---[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 _END = re.compile(r"^\.\.\.[ \t]*\n?\Z", re.MULTILINE)
 _REPAIRED = (Rule.CONTRACT_VERSION_TYPE, Rule.CONTRACT_TAG_DUPLICATE, Rule.CONTRACT_CAPABILITIES_MISSING)
@@ -66,6 +66,15 @@ def adopt(content: bytes, facts: SkillFacts, key: str, sidecar: bytes | None) ->
     after = _with_block(draft, facts, key, text, known)
     _reject_new_errors(facts, draft.values, load(EditableFrontmatter.of(after).text).values, key)
     return after
+
+
+def id_in(sidecar: bytes | None) -> str | None:
+    """Return the `id` in a `metadata.yaml`, or None if there is none or the file cannot be read."""
+    try:
+        found = _values(_decoded(sidecar)).get("id")
+    except NotAdoptedError:
+        return None
+    return found if isinstance(found, str) else None
 
 
 def _decoded(sidecar: bytes | None) -> str:

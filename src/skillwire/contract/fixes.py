@@ -1,78 +1,26 @@
 """Fix problems that have exactly one fix. Only the affected characters change."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, cast
 
+from skillwire.contract.editing import Edit, EditableFrontmatter, replace_value
 from skillwire.contract.rules.block import proposed_version, repeated
-from skillwire.contract.rules.skill import ContractSkill, SkillFacts, expected_uris, key_of
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, expected_uris, is_id, key_of
+from skillwire.contract.standard_fixes import STANDARD_FIXES, Fix
 from skillwire.core.problem import Rule
 from skillwire.core.record import Json
-from skillwire.frontmatter.positions import FieldPath, NodeStyle, Position, find_positions
-from skillwire.frontmatter.rules import parse_tools
-from skillwire.frontmatter.split import OPENING, UnreadableError, split
+from skillwire.frontmatter.positions import NodeStyle
+from skillwire.frontmatter.split import UnreadableError
 from skillwire.frontmatter.writer import format_scalar
 from skillwire.frontmatter.yaml12 import load
 
+FIRST_VERSION = "0.1.0"
+"""The version of a skill that has none."""
 _COMMENT = re.compile(r"#.*")
 _SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
 """Matches a version with one or two numbers, which YAML reads as a number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A replacement for the characters from `start` to `end` of `EditableFrontmatter.text`.
-
-    Line breaks in `text` are `\\n`. They are written in the style of the file.
-    """
-
-    start: int
-    end: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class EditableFrontmatter:
-    """The frontmatter of a file, with the positions needed to edit it."""
-
-    content: bytes
-    text: str
-    values: Mapping[str, Json]
-    places: Mapping[FieldPath, Position]
-
-    @classmethod
-    def of(cls, content: bytes) -> "EditableFrontmatter":
-        """Parse the content of a `SKILL.md`. Raises `UnreadableError`."""
-        text = split(content).text
-        return cls(content, text, load(text).values, find_positions(text))
-
-    def apply_edits(self, edits: Iterable[Edit]) -> bytes:
-        """Return the `SKILL.md` with these edits, which must not overlap. All other bytes stay the same."""
-        parts = split(self.content)
-        source = self.content[parts.start : parts.end].decode()
-        offsets = _offsets(source)
-        newline = "\r\n" if "\r\n" in source else "\n"
-        for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-            start, end = (offsets[at - len(OPENING)] for at in (edit.start, edit.end))
-            source = source[:start] + edit.text.replace("\n", newline) + source[end:]
-        return self.content[: parts.start] + source.encode() + self.content[parts.end :]
-
-    def line_start(self, at: int) -> int:
-        """Return the offset at which the line that contains `at` begins."""
-        return self.text.rfind("\n", 0, at) + 1
-
-    def line_end(self, at: int) -> int:
-        """Return the offset after the line that contains `at`."""
-        found = self.text.find("\n", at)
-        return len(self.text) if found < 0 else found + 1
-
-
-def _offsets(source: str) -> list[int]:
-    """Return the offset of each character in `source`, and of its end. `\\r\\n` counts as one character."""
-    positions = (at for at in range(len(source)) if source[max(at - 1, 0) : at + 1] != "\r\n")
-    return [*positions, len(source)]
 
 
 def apply_fixes(content: bytes, rules: Iterable[Rule], key: str | None, folder: str | None) -> bytes:
@@ -89,7 +37,7 @@ def apply_fixes(content: bytes, rules: Iterable[Rule], key: str | None, folder: 
     return content
 
 
-def _apply_fix(draft: EditableFrontmatter, fix: "Fix", key: str, folder: str | None) -> bytes:
+def _apply_fix(draft: EditableFrontmatter, fix: Fix, key: str, folder: str | None) -> bytes:
     block = draft.values.get(key)
     subject = ContractSkill(
         SkillFacts("", folder, draft.values), key, block if isinstance(block, dict) else {}
@@ -105,12 +53,39 @@ def _apply_fix(draft: EditableFrontmatter, fix: "Fix", key: str, folder: str | N
         return draft.content
 
 
-def _tools(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
-    """Separate the tools in `allowed-tools` with spaces instead of commas."""
-    value = subject.facts.frontmatter.get("allowed-tools")
-    if isinstance(value, str):
-        expected["allowed-tools"] = tools = " ".join(parse_tools(value))
-        yield from _replace_value(draft, ("allowed-tools",), format_scalar(tools))
+def _id(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
+    """Write the id, if the name and the folder agree on it."""
+    name = subject.name
+    if name is not None and name == subject.facts.folder and is_id(name):
+        yield from _write_first(draft, subject, expected, "id", name)
+
+
+def _first_version(
+    draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]
+) -> Iterator[Edit]:
+    """Write a version into a block that has none."""
+    yield from _write_first(draft, subject, expected, "version", FIRST_VERSION)
+
+
+def _write_first(
+    draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json], field: str, value: str
+) -> Iterator[Edit]:
+    """Yield the edit that writes a field, as the first of the block, unless the field has a value."""
+    text = f'"{value}"' if field == "version" else format_scalar(value)
+    block = subject.facts.frontmatter.get(subject.key)
+    if not isinstance(block, dict) or block.get(field) is not None:
+        return
+    _block(expected, subject)[field] = value
+    place, empty = draft.places[subject.key,], draft.places.get(subject.field_path(field))
+    first = next(iter(block), None)
+    if empty is not None:
+        yield Edit(empty.start, empty.end, f" {text}" if empty.start == empty.end else text)
+    elif place.shape is NodeStyle.FLOW:
+        at = draft.text.index("{", place.start) + 1
+        yield Edit(at, at, f"{field}: {text}, " if block else f"{field}: {text}")
+    elif first is not None:
+        column = draft.places[subject.key, first].column
+        yield Edit(place.start, place.start, f"{field}: {text}\n{' ' * column}")
 
 
 def _version(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
@@ -121,7 +96,7 @@ def _version(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[
         written = draft.text[place.start : place.end].strip()
         if _SHORT_VERSION.fullmatch(written):
             _block(expected, subject)["version"] = version = proposed_version(written)
-            yield from _replace_value(draft, field_path, f'"{version}"')
+            yield from replace_value(draft, field_path, f'"{version}"')
 
 
 def _tags(draft: EditableFrontmatter, subject: ContractSkill, expected: dict[str, Json]) -> Iterator[Edit]:
@@ -186,25 +161,16 @@ def _capabilities(
     yield Edit(at, at, f"{indent}capabilities:{items}\n")
 
 
-Fix = Callable[[EditableFrontmatter, ContractSkill, dict[str, Json]], Iterable[Edit]]
-"""A function that yields the edits of a fix, and updates its last argument to the expected frontmatter."""
-
+ADOPTION_RULES = frozenset({Rule.CONTRACT_VERSION_MISSING})
+"""Rules whose fix is a guess that `--adopt` makes for new blocks, too."""
 FIXES: Mapping[Rule, Fix] = {
-    Rule.ALLOWED_TOOLS_FORMAT: _tools,
+    **STANDARD_FIXES,
+    Rule.CONTRACT_VERSION_MISSING: _first_version,
+    Rule.CONTRACT_ID_MISSING: _id,
     Rule.CONTRACT_VERSION_TYPE: _version,
     Rule.CONTRACT_TAG_DUPLICATE: _tags,
     Rule.CONTRACT_CAPABILITIES_MISSING: _capabilities,
 }
-
-
-def _replace_value(draft: EditableFrontmatter, field_path: FieldPath, text: str) -> Iterator[Edit]:
-    """Yield the edit that replaces the value of a field. Yield nothing if a comment would be lost."""
-    place = draft.places[field_path]
-    written = draft.text[place.start : place.end]
-    # The first line of a block scalar may end in a comment. The text of a block scalar ends in a line break,
-    # which must stay.
-    if not (written.startswith(("|", ">")) and "#" in written.partition("\n")[0]):
-        yield Edit(place.start, place.end, text + ("\n" if written.endswith("\n") else ""))
 
 
 def _ends_in_comma(draft: EditableFrontmatter, key: str, closing: int) -> bool:

@@ -1,6 +1,7 @@
 """Write generated files into a folder that may also contain other files."""
 
 import os
+import stat
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,8 +23,8 @@ class SiteFolder:
     files that already have the content to write.
     """
 
-    def __init__(self, out: Path, command: str, below: str = "") -> None:
-        """Read the manifest of the folder `below` inside `out`, the value of `--out`.
+    def __init__(self, out: Path, command: str, below: str = "", *, option: str = "--out") -> None:
+        """Read the manifest of the folder `below` inside `out`, the value of `option`.
 
         `command` is the name of the command in error messages. Raises `UsageError` if the folder is behind a
         symbolic link, or if its manifest cannot be read.
@@ -33,8 +34,9 @@ class SiteFolder:
         self.removed: list[str] = []
         self._out = out
         self._command = command
+        self._option = option
         self._check_inside(self.folder / MANIFEST_NAME)
-        self._ours, self.unfinished = _read_manifest(self.folder / MANIFEST_NAME)
+        self._ours, self.unfinished = _read_manifest(self.folder / MANIFEST_NAME, option)
         self._earlier = frozenset(self._ours)
         self._current: set[str] = set()
         self._kept_files = False
@@ -49,6 +51,10 @@ class SiteFolder:
     def has_manifest(self) -> bool:
         """Whether the folder has a manifest of an earlier run."""
         return (self.folder / MANIFEST_NAME).is_file()
+
+    def is_foreign(self, path: str) -> bool:
+        """Return whether something that Skillwire did not write is at a path."""
+        return path not in self._ours and os.path.lexists(self.folder / path)
 
     def content(self, path: str) -> bytes | None:
         """Return the content of a file; None if it cannot be read, is a symbolic link or is behind one."""
@@ -68,9 +74,10 @@ class SiteFolder:
             self._planned |= new
             self._write_manifest(self._ours | self._current | self._planned, unfinished=True)
 
-    def write(self, path: str, content: bytes) -> None:
+    def write(self, path: str, content: bytes, *, executable: bool | None = None) -> None:
         """Write a file atomically, unless it already has this content.
 
+        `executable` sets or clears the executable bits of a file that Skillwire wrote; None leaves them.
         Files of earlier runs that block the path are removed. Raises `UsageError` if the path is behind a
         symbolic link, has a file that Skillwire did not write, or cannot be written.
         """
@@ -87,8 +94,11 @@ class SiteFolder:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(target, content)
                 self.written.append(path)
+            is_changed = executable is not None and _set_executable(target, executable=executable)
+            if is_changed and self.written[-1:] != [path]:
+                self.written.append(path)
         except OSError as error:
-            raise _write_error(target, error) from error
+            raise self._write_error(target, error) from error
         self._current.add(path)
 
     def finish(self) -> None:
@@ -111,7 +121,7 @@ class SiteFolder:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 replace_file(target, content)
         except OSError as error:
-            raise _write_error(target, error) from error
+            raise self._write_error(target, error) from error
 
     def _remove_leftovers(self) -> None:
         """Remove the temporary files of an earlier run that was killed."""
@@ -141,7 +151,7 @@ class SiteFolder:
         if not self._is_inside(target):
             raise UsageError(
                 f"{quoted(str(target))} is behind a link; files behind links are never written",
-                hint="remove the link, or choose another `--out`",
+                hint=f"remove the link, or choose another `{self._option}`",
             )
 
     def _clear_path(self, path: str, target: Path) -> None:
@@ -160,7 +170,7 @@ class SiteFolder:
         if path not in self._ours and os.path.lexists(target):
             raise UsageError(
                 f"{quoted(str(target))} already exists and was not written by `skillwire {self._command}`",
-                hint="move it away, or choose another `--out`",
+                hint=f"move it away, or choose another `{self._option}`",
             )
 
     def _remove(self, path: str) -> None:
@@ -175,12 +185,24 @@ class SiteFolder:
                 if folder.is_dir() and not any(folder.iterdir()):
                     folder.rmdir()
         except OSError as error:
-            raise _write_error(target, error) from error
+            raise self._write_error(target, error) from error
         self._ours.discard(path)
         self.removed.append(path)
 
+    def _write_error(self, path: Path, error: OSError) -> UsageError:
+        return _write_error(path, error, self._option)
 
-def _read_manifest(path: Path) -> tuple[set[str], bool]:
+
+def _set_executable(target: Path, *, executable: bool) -> bool:
+    """Set or clear the executable bits. Return whether the mode changed."""
+    mode = stat.S_IMODE(target.stat().st_mode)
+    new_mode = mode | 0o111 if executable else mode & ~0o111
+    if new_mode != mode:
+        target.chmod(new_mode)
+    return new_mode != mode
+
+
+def _read_manifest(path: Path, option: str) -> tuple[set[str], bool]:
     """Return the valid paths in the manifest, and whether the run that wrote the manifest was interrupted.
 
     Without a manifest, return no paths. Raises `UsageError` if the manifest is damaged or cannot be read.
@@ -193,14 +215,14 @@ def _read_manifest(path: Path) -> tuple[set[str], bool]:
     except FileNotFoundError:
         return set(), False
     except OSError as error:
-        raise _write_error(path, error) from error
+        raise _write_error(path, error, option) from error
     except (ValueError, TypeError, KeyError) as error:
         raise UsageError(
             f"{quoted(str(path))} is damaged, so it is unknown which files may be removed",
-            hint="choose an empty folder with `--out`",
+            hint=f"choose an empty folder with `{option}`",
         ) from error
 
 
-def _write_error(path: Path, error: OSError) -> UsageError:
+def _write_error(path: Path, error: OSError, option: str) -> UsageError:
     reason = (error.strerror or type(error).__name__).lower()
-    return UsageError(f"cannot write {quoted(str(path))}: {reason}", hint="choose another `--out`")
+    return UsageError(f"cannot write {quoted(str(path))}: {reason}", hint=f"choose another `{option}`")

@@ -53,6 +53,7 @@ class Rule(StrEnum):
     BODY_ENCODING = "body-encoding"
     # The text and the files that it mentions; only `skillwire check` applies these rules
     LINK_MISSING = "link-missing"
+    LINK_CASE = "link-case"
     FILE_UNREFERENCED = "file-unreferenced"
     BODY_LENGTH = "body-length"
     SCRIPT_MODE = "script-mode"
@@ -88,6 +89,7 @@ class Rule(StrEnum):
     SERVER_CHANGED = "server-changed"
     LOGIN_REQUIRED = "login-required"
     STATE_FAILED = "state-failed"
+    CONFIG_FAILED = "config-failed"
     WATCH_POLLING = "watch-polling"
     # What a server sent: entries
     ENTRY_SHAPE = "entry-shape"

@@ -54,7 +54,8 @@ class LoopEndpoint:
     async def send(self, request: Request) -> Response:
         """Handle `POST send`: process one message from the client.
 
-        A message that is not allowed, or that exceeds a limit of the hub, ends the session.
+        A message that is not allowed, or for whose paths the hub has no room, ends the session. A message
+        that is malformed or too large is rejected, and the session goes on.
         """
         value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
         session = self._session(request)

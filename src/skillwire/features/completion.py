@@ -58,8 +58,7 @@ class CompletionFeature(Feature):
             case "ref/prompt", "name" if (
                 self._visible_skills is not None and reference.get("name") == BY_NAME
             ):
-                templates = self._visible_skills.templates_for_people().values()
-                return [*self._visible_skills.for_people(), *await complete_paths(templates, typed)]
+                return await _names(self._visible_skills, typed)
             case "ref/prompt", parameter:
                 template = self._prompt_template(reference.get("name"))
                 return () if template is None else await suggest_values(template, parameter, typed)
@@ -101,6 +100,28 @@ class CompletionFeature(Feature):
         if template is None:
             return ()
         return await suggest_values(template, parameter, typed)
+
+
+async def _names(visible: VisibleSkills, typed: str) -> Iterable[str]:
+    """Return the names of skills for people, and the skills of templates that begin with the typed text.
+
+    If the typed text begins like a URI, an absolute path or `label:name`, all results begin in the same way.
+    """
+    people, templates = visible.for_people(), [*visible.templates_for_people().values()]
+    if typed.startswith(SCHEME):
+        paths = await complete_paths(templates, unquote(typed.removeprefix(SCHEME)))
+        instances = [root_uri(path.split("/")) for path in paths]
+        return dict.fromkeys([*(entry.root for entry in people.values()), *instances])
+    found = [*people, *await complete_paths(templates, typed)]
+    label, colon, _ = typed.partition(":")
+    if typed.startswith("/") or (label and colon):
+        start = "/" if typed.startswith("/") else f"{label}:"
+        own = "" if start == "/" else label
+        entries = (entry for entry in people.values() if own in {"", entry.origin.source})
+        described = (each for each in templates if own in {"", each.label})
+        paths = await complete_paths(described, typed.removeprefix(start))
+        found += [start + path for path in (*(unquote(each.path) for each in entries), *paths)]
+    return dict.fromkeys(found)
 
 
 def _matching(candidates: Iterable[str], typed: str) -> Iterable[str]:

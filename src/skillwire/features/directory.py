@@ -48,4 +48,7 @@ def _position(children: Sequence[str], last: str) -> int | None:
 
 def _resource(catalog: Catalog, uri: str) -> dict[str, Json]:
     served = catalog.files.get(uri)
-    return directory_resource(uri) if served is None else file_resource(uri, served.entry, served.file)
+    if served is None and uri in catalog.children_by_folder:
+        return directory_resource(uri)
+    served = served or catalog.file(uri)  # the `SKILL.md` of a skill that a template describes
+    return file_resource(uri, served.entry, served.file)

@@ -1,6 +1,7 @@
 """The messages of prompts: the `SKILL.md`, or a whole skill, with the arguments that a person passed."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from skillwire.core.record import Json, SkillRecord
@@ -16,7 +17,7 @@ from skillwire.features.content import (
     without_frame,
 )
 from skillwire.features.visible_skills import VisibleSkills
-from skillwire.features.whole_prompts import WholePrompts, whole_text
+from skillwire.features.whole_prompts import WholePrompts, has_no_other_files, whole_text
 from skillwire.safe_text import quoted
 
 _ONLY_DOCUMENT = "only the `SKILL.md`"
@@ -41,6 +42,15 @@ class PromptContent(StrEnum):
     """The `SKILL.md` as plain text, for clients that refuse embedded resources."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptBlocks:
+    """The contents of the messages of one prompt."""
+
+    blocks: list[dict[str, Json]]
+    meta: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The files of a whole skill whose exact bytes are in the text. Otherwise empty."""
+
+
 class PromptMessages:
     """Reads skills for prompts. Refuses skills that people may not start."""
 
@@ -60,15 +70,17 @@ class PromptMessages:
         self._visible_skills = visible_skills
         self._whole = whole
 
-    async def blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> list[dict[str, Json]]:
-        """Return the contents of the messages for a skill.
+    async def blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> PromptBlocks:
+        """Return the contents of the messages for a skill, with metadata like that of `listed`.
 
-        Raises `BadParamsError` if the skill is not for people to start, or if the values are too long.
+        Only reading shows which files are text, so that the metadata may name fewer files. Raises
+        `BadParamsError` if the skill is not for people to start, or if the values are too long.
         """
-        return await self._whole_blocks(entry, values) or await self._document_blocks(entry, values)
+        whole = await self._whole_blocks(entry, values)
+        return PromptBlocks(await self._document_blocks(entry, values)) if whole is None else whole
 
     def listed(self, entry: SkillRecord | None) -> tuple[dict[str, Json], str]:
-        """Return the metadata of a prompt with a whole skill, and a note if the prompt contains less.
+        """Return the metadata of a prompt with a whole skill, and a note if it exceeds the limit.
 
         Either may be empty. The metadata promises that the text has the exact bytes of the files, so a prompt
         with arguments or with a frame has no metadata.
@@ -78,7 +90,7 @@ class PromptMessages:
         whole = self._whole.whole(entry)
         changes = self.frame is not None or SkillArguments.of(entry.frontmatter).is_declared
         reason = self._whole.reason(entry)
-        note = f"{_ONLY_DOCUMENT}: {reason}" if reason else ""
+        note = reason if has_no_other_files(entry) or not reason else f"{_ONLY_DOCUMENT}: {reason}"
         return {} if whole is None or changes else whole.meta, note
 
     async def _document_blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> list[dict[str, Json]]:
@@ -93,18 +105,22 @@ class PromptMessages:
         else:
             block = document_block(reading, frame) if self._as_text else resource_block(reading)
         if self._whole is not None and (reason := self._whole.reason(current)):
+            if has_no_other_files(current):
+                return [block, text_block(f"The skill has no other files; {reason}.")]
             return [block, text_block(f"This is {_ONLY_DOCUMENT}: {reason}. {_OTHER_FILES}")]
         return [block]
 
-    async def _whole_blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> list[dict[str, Json]]:
-        """Return a whole skill as one text block. Empty if its prompt contains only the `SKILL.md`."""
+    async def _whole_blocks(self, entry: SkillRecord, values: Mapping[str, str]) -> PromptBlocks | None:
+        """Return a whole skill as one text block; None if its prompt contains only the `SKILL.md`."""
         whole = None if self._whole is None else self._whole.whole(entry)
         if self._whole is None or whole is None or (read := await self._whole.read(whole)) is None:
-            return []
+            return None
         current, document, others = read
-        self._check_for_people(entry, current)
-        text = whole_text(self._filled(current, document, values), others)
-        return [changed_block(current, text, self.frame or without_frame)]
+        self._check_for_people(entry, current.entry)
+        filled = self._filled(current.entry, document, values)
+        block = changed_block(current.entry, whole_text(filled, others), self.frame or without_frame)
+        is_exact = self.frame is None and filled == document
+        return PromptBlocks([block], current.meta if is_exact else {})
 
     def _check_for_people(self, offered: SkillRecord, read: SkillRecord) -> None:
         """Raise `BadParamsError` if a skill that was read is not for people to start."""

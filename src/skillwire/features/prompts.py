@@ -66,7 +66,7 @@ class AuthoredPromptsFeature(Feature):
 
 
 def describe_prompt(name: str, skill: "Skill") -> dict[str, Json]:
-    """Return the list entry of a prompt. Its `_meta` names the resources that its text is made of."""
+    """Return the list entry of a prompt. Its `_meta` lists the URIs of the resources in its text."""
     meta: dict[str, Json] = {SKILL_META: skill.uri, RESOURCES_META: list(skill.uris())}
     return {"name": name, "description": collapse_lines(skill.description), "_meta": meta}
 
@@ -126,9 +126,10 @@ class PromptsFeature(Feature):
             return render_prompt(authored)
         described, values = self._requested_skill(call)
         entry = await self._visible_skills.confirmed(described)
-        blocks = await self._messages.blocks(entry, values)
-        messages: Json = [{"role": "user", "content": block} for block in blocks]
-        return Answer({"description": self._description(entry), "messages": messages})
+        made = await self._messages.blocks(entry, values)
+        messages: Json = [{"role": "user", "content": block} for block in made.blocks]
+        result: dict[str, Json] = {"description": self._description(entry), "messages": messages}
+        return Answer({**result, "_meta": made.meta} if made.meta else result)
 
     def _description(self, prompt: SkillRecord | SkillTemplate) -> str:
         """Return the description of a skill or template. With a frame, it is quoted with its origin."""

@@ -107,7 +107,10 @@ class OtherScheme(Feature):
             except SkillwireError as error:
                 self._translate_error(error)
                 raise
-            return replace(answer, result=self._outer_result(name, inner, answer.result))
+            result = self._outer_result(name, inner, answer.result)
+            if _typed(inner) != _typed(call):
+                result = self._completed(result)
+            return replace(answer, result=result)
 
         return translated
 
@@ -129,7 +132,20 @@ class OtherScheme(Feature):
             if isinstance(uri := reference.get("uri"), str):
                 known = {**reference, "uri": self._base.to_inner(uri) or ""}
                 return replace(call, params={**params, "ref": known})
+            return self._inner_completion(call, reference)
         return call
+
+    def _inner_completion(self, call: Call, reference: Mapping[str, object]) -> Call:
+        """Return a completion of an argument with the typed URI, or its start, as `inside` uses it."""
+        argument, typed = call.params.get("argument"), _typed(call)
+        if not isinstance(argument, Mapping) or typed is None:
+            return call
+        given = cast("Mapping[str, object]", argument)
+        if given.get("name") not in _PROMPT_NAMES.get(str(reference.get("name")), frozenset()):
+            return call
+        is_start = typed.startswith(f"{self._base.scheme}://") and self._base.prefix.startswith(typed)
+        inner = SCHEME if is_start else self._inner_name(typed)
+        return replace(call, params={**call.params, "argument": {**given, "value": inner}})
 
     def _inner_name(self, value: object) -> object:
         """Return a name as `inside` uses it. Accepts `skill://` URIs, which models repeat from texts."""
@@ -155,6 +171,17 @@ class OtherScheme(Feature):
         if method == RESOURCES_READ and call.params.get("uri") == ProblemsDocument.uri:
             return _with_texts(outer, "contents", "text", self._base.in_text)
         return outer
+
+    def _completed(self, result: dict[str, Json]) -> dict[str, Json]:
+        """Return completions of a URI that begin like the URI that the person typed."""
+        match result:
+            case {"completion": {"values": list(values), **rest}}:
+                outer: list[Json] = [
+                    self._base.to_outer(each) if isinstance(each, str) else each for each in values
+                ]
+                return {**result, "completion": {**rest, "values": outer}}
+            case _:
+                return result
 
     def _tool_result(self, call: Call, result: dict[str, Json], outer: dict[str, Json]) -> dict[str, Json]:
         """Translate the texts of a tool result that Skillwire wrote. The text of a file is never changed."""
@@ -209,6 +236,15 @@ def _with_texts(
         for item in (items if isinstance(items, list) else [])
     ]
     return {**result, member: translated}
+
+
+def _typed(call: Call) -> str | None:
+    """Return the text to complete in a call of `completion/complete`; None if there is none."""
+    match call.params.get("argument"):
+        case {"value": str(typed)}:
+            return typed
+        case _:
+            return None
 
 
 def _asks_for_list(call: Call) -> bool:

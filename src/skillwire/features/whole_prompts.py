@@ -55,7 +55,10 @@ class WholePrompts:
         return WholeSkill(entry, files) if fits else None
 
     def reason(self, entry: SkillRecord) -> str:
-        """Return why a prompt contains only the `SKILL.md`. Empty if the prompt contains the whole skill."""
+        """Return why the text of a prompt is only the `SKILL.md`; empty if all text files fit into it.
+
+        The `SKILL.md` is never cut, so that a skill without other files can also exceed the limit.
+        """
         if entry.dynamic:
             return "the sizes of its other files are not known" if len(entry.files) > 1 else ""
         if self.whole(entry) is not None:
@@ -63,24 +66,22 @@ class WholePrompts:
         texts = (file for file in entry.files if isinstance(file, SkillFile) and self._is_text(file))
         size = joined_size((file.path, file.size) for file in texts)
         tokens = -(-size // CHARACTERS_PER_TOKEN)
-        return f"the whole skill has about {tokens:,} tokens, and the limit is {self._tokens:,}"
+        what = "its `SKILL.md`" if has_no_other_files(entry) else "the whole skill"
+        return f"{what} has about {tokens:,} tokens, and the limit is {self._tokens:,}"
 
-    async def read(self, skill: WholeSkill) -> tuple[SkillRecord, bytes, list[tuple[str, bytes]]] | None:
+    async def read(self, skill: WholeSkill) -> tuple[WholeSkill, bytes, list[tuple[str, bytes]]] | None:
         """Return the skill as it is now, its `SKILL.md`, and its other text files as pairs of path and bytes.
 
-        All files come from the same version of the skill. Returns None if the skill is now too large. Raises
-        the errors of `Library.read`, and `UnsettledError` if the skill keeps changing.
+        Files that turn out to be no text are left out. All files come from the same version of the skill.
+        Returns None if the skill is now too large. Raises the errors of `Library.read`, and
+        `UnsettledError` if the skill keeps changing.
         """
         for _ in range(_MAX_ATTEMPTS):
             readings = await self._read_files(skill)
             pairs = list(zip(skill.files, readings, strict=True))
             binary = {file.digest.raw for file, each in pairs[1:] if not is_text(each.content)}
             if not binary and all(Digest.of(each.content) == file.digest for file, each in pairs):
-                return (
-                    skill.entry,
-                    readings[0].content,
-                    [(file.path, each.content) for file, each in pairs[1:]],
-                )
+                return skill, readings[0].content, [(file.path, each.content) for file, each in pairs[1:]]
             if len(self._binary) < _MAX_REMEMBERED:
                 self._binary |= binary
             if (changed := self.whole(readings[0].served.entry)) is None:
@@ -100,6 +101,11 @@ class WholePrompts:
         if file.path == SKILL_FILE:
             return True
         return is_text_type(file.mime_type) and file.digest.raw not in self._binary
+
+
+def has_no_other_files(entry: SkillRecord) -> bool:
+    """Return whether a skill has no files besides its `SKILL.md`."""
+    return len(entry.files) == 1
 
 
 def whole_text(document: bytes, others: list[tuple[str, bytes]]) -> str:

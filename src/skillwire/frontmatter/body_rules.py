@@ -64,24 +64,41 @@ class SkillBody:
 
 
 def link_missing(skill: SkillBody) -> Iterator[Problem]:
-    seen: set[str] = set()
-    known = _by_folded_path(skill)
-    for mention, likely in _references(skill, known):
+    for mention, likely in _missing(skill):
         path = mention.path
-        if path in seen:
+        if likely is not None:
             continue
-        seen.add(path)
         message = f"the text refers to {quoted(path)}, but the skill has no such file"
         if path.startswith("../"):
             hint = "fix the path, or copy the file into the folder: only its files are served with the skill"
-        elif likely is not None:
-            message += f", only {quoted(likely)}"
-            hint = f"write {quoted(likely)}: many systems distinguish upper and lower case"
         elif (typo := _typo(path, skill.files)) is not None:
             hint = f"write {quoted(typo)}, or add the file"
         else:
             hint = "fix the path, or add the file"
         yield skill.problem(Rule.LINK_MISSING, message, hint, line=mention.line)
+
+
+def link_case(skill: SkillBody) -> Iterator[Problem]:
+    for mention, likely in _missing(skill):
+        if likely is not None:
+            message = (
+                f"the text refers to {quoted(mention.path)}, but the name of the file is {quoted(likely)}: "
+                "many systems distinguish upper and lower case"
+            )
+            hint = f"write {quoted(likely)}, or rename the file"
+            yield skill.problem(Rule.LINK_CASE, message, hint, line=mention.line)
+
+
+def _missing(skill: SkillBody) -> Iterator[tuple[Mention, str | None]]:
+    """Yield each missing file once, where it is mentioned first.
+
+    The second value is the file whose path differs only in case, or None.
+    """
+    seen: set[str] = set()
+    for mention, likely in _references(skill, _by_folded_path(skill)):
+        if mention.path not in seen:
+            seen.add(mention.path)
+            yield mention, likely
 
 
 def _typo(path: str, files: Collection[str]) -> str | None:
@@ -203,6 +220,7 @@ def script_mode(skill: SkillBody) -> Iterator[Problem]:
 
 CHECKS: tuple[Callable[[SkillBody], Iterable[Problem]], ...] = (
     link_missing,
+    link_case,
     file_unreferenced,
     body_length,
     script_mode,

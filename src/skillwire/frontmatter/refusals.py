@@ -17,9 +17,11 @@ _REFUSED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufe
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
 _BAD_ESCAPE = "invalid Unicode character escape code"
+_MAPPING_VALUE = "mapping values are not allowed"
+_COLON = "a colon followed by a space begins another field here"
 # A part of libyaml's message, and the most likely fix.
 _HINTS = (
-    ("mapping values are not allowed", "put quotes around a value that contains `: `"),
+    (_MAPPING_VALUE, "put quotes around a value that contains `: `"),
     (
         "cannot start any token",
         "indent with spaces, and put quotes around a value that starts with `@`, a backtick or `%`",
@@ -177,6 +179,5 @@ def translate_yaml_error(error: YAMLError, text: str) -> UnreadableError:
             line=text.count("\n", 0, directive.start()) + 1,
         )
     hint = next((hint for part, hint in _HINTS if part in complaint), _ANY_HINT)
-    return UnreadableError(
-        Rule.FRONTMATTER_YAML, f"not YAML: {escape_invisible(complaint, 200)}", hint=hint, line=mark.line + 1
-    )
+    reason = _COLON if _MAPPING_VALUE in complaint else escape_invisible(complaint, 200)
+    return UnreadableError(Rule.FRONTMATTER_YAML, f"not YAML: {reason}", hint=hint, line=mark.line + 1)

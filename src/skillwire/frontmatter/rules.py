@@ -153,10 +153,10 @@ def _metadata_type(value: Json, _folder: str | None) -> _Fault | None:
     wrong = [key for key, item in value.items() if not isinstance(item, str)]
     if not wrong:
         return None
-    example = quoted(f'{wrong[0]}: "…"')
-    return _Fault(
-        f"values that are not text: {_join_keys(wrong)}", f"put the value in quotes, as in {example}"
-    )
+    message, example = f"values that are not text: {_join_keys(wrong)}", quoted(f'{wrong[0]}: "…"')
+    if isinstance(value[wrong[0]], (list, dict)):
+        return _Fault(message, f"write the values on one line, in quotes: {example}")
+    return _Fault(message, f"put the value in quotes, as in {example}")
 
 
 def _metadata_reserved(value: Json, _folder: str | None) -> _Fault | None:

@@ -89,6 +89,8 @@ class ApprovalGate(WrappedSource):
         self._server, self._approval_store, self._format_command = source, approval_store, format_command
         self._gated_skills: dict[str, _GatedSkill] = {}
         self._decisions: frozenset[Approval] = frozenset()
+        self._is_stale = False
+        """Whether the user approved a version that is not in the last list of the server."""
         self._names = Counter[str]()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
@@ -97,7 +99,9 @@ class ApprovalGate(WrappedSource):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         if where != APPROVALS:
             return await self._gate(await self._source.rescan(where))
+        before = self._decisions
         scan = await self._gate(await self._server.republish())  # an approval lists an archive's files
+        self._is_stale = self._approved_other_versions(self._decisions - before)
         if (failure := self._server.failure) is None:
             return scan
         failed = source_problem(self.label, failure, known=bool(scan.entries))
@@ -118,12 +122,31 @@ class ApprovalGate(WrappedSource):
                 yield where
 
     async def _watch_decisions(self, found: ChangeQueue) -> None:
-        """Poll the state, and report a change if its decisions differ from those of the last scan."""
+        """Poll the state, and report a change if its decisions differ from those of the last scan.
+
+        If the user approved a version that the server lists now, but did not list before, the server is asked
+        again at once, because the bridge would withhold the skill until the next poll.
+        """
         while True:
             await anyio.sleep(_LOOK_SECONDS)
+            if self._is_stale:
+                self._is_stale = False
+                await self._server.refresh()
+                await found.put(EVERYWHERE)
             with suppress(StateError):
                 if await self._approval_store.decisions(self.label) != self._decisions:
                     await found.put(APPROVALS)
+
+    def _approved_other_versions(self, decisions: Iterable[Approval]) -> bool:
+        """Return whether one of these decisions approves a skill that is not approved as it is listed."""
+        offered = {
+            each.scanned.origin.location
+            for each in self._gated_skills.values()
+            if each.approval_status is ApprovalStatus.APPROVED
+        }
+        return any(
+            each.approval_status is ApprovalStatus.APPROVED and each.uri not in offered for each in decisions
+        )
 
     async def _gate(self, scan: Scan) -> Scan:
         try:
@@ -229,7 +252,7 @@ def approve_command(target: Target, skill: str) -> str:
 
 
 class _UnavailableState(Source):
-    """A source without skills that reports why the state cannot be used."""
+    """A source that has no skills and reports one problem: why the state cannot be used."""
 
     label = "state"
 

@@ -67,8 +67,10 @@ async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[st
             finding=server_problem(name[:_EXCERPT_LENGTH], Rule.SURFACE_SHAPE, message),
         )
     try:
-        uris = await _resources(client, skill, meta)
-        actual = _text(name, await client.prompt(name))
+        result, current = await client.prompt(name)
+        actual = _text(name, result)
+        # The list is made without reading files. The result knows which files are text.
+        uris = await _resources(client, skill, current if current.get(RESOURCES_META) else meta)
         contents = await _contents(client, uris)
     except VerificationError as error:
         return PromptReport(name, skill, finding=error.problems[0])

@@ -4,16 +4,21 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 
 from skillwire.errors import (
     HostError,
     LoginRequiredError,
+    NotServedError,
     SkillwireError,
     UnavailableError,
     VerificationError,
 )
 from skillwire.host.dialects.client import refusal
 from skillwire.safe_text import quoted
+
+_RESOURCE_NOT_FOUND = -32002
+"""The error code for an unknown resource before protocol 2026-07-28. Since then, it is `INVALID_PARAMS`."""
 
 
 @contextmanager
@@ -38,6 +43,15 @@ def translated_errors(origin: str, uri: str) -> Generator[None]:
     except Exception as error:
         message = f"its answer could not be used: {quoted(str(error) or type(error).__name__)}"
         raise UnavailableError(origin, message) from error
+
+
+def is_missing(error: UnavailableError) -> bool:
+    """Return whether an error of `translated_errors` means that nothing is served at the requested URI."""
+    match error.__cause__:
+        case MCPError(code=code):
+            return code in {INVALID_PARAMS, _RESOURCE_NOT_FOUND}
+        case cause:
+            return isinstance(cause, NotServedError)
 
 
 def _with_origin(error: HostError, origin: str) -> HostError:

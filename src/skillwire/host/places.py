@@ -238,6 +238,7 @@ class Places:
         """
         skills: list[HostedSkill] = []
         templates: list[HostedTemplate] = []
+        looked_up: list[Identity] = []
         problems = list(self.notes)
         for label, listing in listings.items():
             if isinstance(listing, Problem):
@@ -246,6 +247,7 @@ class Places:
             templates += listing.templates
             listed = {skill.uri: skill for skill in await self._restored(label, listing.skills)}
             unlisted = {uri: each for (owner, uri), each in self._looked_up.items() if owner == label}
+            looked_up += ((label, uri) for uri in unlisted if uri not in listed)
             skills += {**listed, **unlisted, **listed}.values()
             problems += [replace(each, label=label) for each in listing.findings.kept]
             if listing.findings.more:
@@ -256,7 +258,7 @@ class Places:
             _decided(each, known[each.identity]) if each.identity in known else each for each in skills
         ]
         self._swap(
-            await anyio.to_thread.run_sync(Registry, decided, problems, self.places, templates)
+            await anyio.to_thread.run_sync(Registry, decided, problems, self.places, templates, looked_up)
         )  # slow for long lists
 
     async def _restored(self, label: str, skills: "list[HostedSkill]") -> "list[HostedSkill]":

@@ -110,7 +110,7 @@ def file_paths(skill: HostedSkill) -> dict[str, FileClaim]:
     """Return the files of a skill by their paths.
 
     Raises `UsageError` if the skill lists no files, and `VerificationError` if some systems cannot store a
-    path.
+    path, or git would use it as the configuration of a repository.
     """
     if skill.files is None:
         raise UsageError(
@@ -119,10 +119,16 @@ def file_paths(skill: HostedSkill) -> dict[str, FileClaim]:
         )
     paths = {unquote(file.uri.removeprefix(f"{skill.root}/")): file for file in skill.files}
     for path in paths:
-        if fault := portable_fault(path):
+        if fault := portable_fault(path) or _git_fault(path):
             problem = server_problem(skill.uri, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
             raise VerificationError(skill.origin, problem)
     return paths
+
+
+def _git_fault(path: str) -> str | None:
+    """Return why a path may not be written, because git runs programs that files in `.git` name."""
+    is_git = ".git" in map(fold_path, path.split("/"))
+    return "has `.git` in its path, which git takes for a repository with its own hooks" if is_git else None
 
 
 async def read_contents(

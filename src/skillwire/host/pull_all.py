@@ -99,7 +99,7 @@ async def pull_server(
     ]
     chosen = [each for each in skills if _matches(each, only)]
     if only and skills and not chosen:
-        hint = f"`skillwire list {label}` lists its skills; `*` stands for any text"
+        hint = "`skillwire list` with the same server lists its skills; `*` stands for any text"
         raise UsageError(f"no skill of {quoted(label)} matches {quoted(only)}", hint=hint)
     pulling = _Pulling(places, label, destination, skills, force=force, max_bytes=max_bytes)
     return PullResult(tuple([each async for each in pulling.run(chosen, on_pulled)]), tuple(problems))

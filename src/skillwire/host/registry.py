@@ -4,7 +4,7 @@ Only the label and URI together identify a skill; several skills may have the sa
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
@@ -91,11 +91,16 @@ class Registry:
         problems: Iterable[Problem] = (),
         labels: Iterable[str] = (),
         templates: Iterable[HostedTemplate] = (),
+        unlisted: Iterable[Identity] = (),
     ) -> None:
-        """Create a registry. `labels` are those of all servers and folders, even if they have no skills."""
+        """Create a registry. `labels` are those of all servers and folders, even if they have no skills.
+
+        `unlisted` are skills that were looked up but are in no list. They rename no listed skill.
+        """
         self.templates = tuple(_named_templates(list(templates)))
         """The templates, in the order of the servers and folders."""
-        self._by_identity = {each.identity: each for each in _named(list(skills))}
+        self._unlisted = frozenset(unlisted)
+        self._by_identity = {each.identity: each for each in _named(list(skills), self._unlisted)}
         self.skills = tuple(self._by_identity.values())
         """The skills, in the order of the servers and folders, and within each in list order.
 
@@ -145,13 +150,15 @@ class Registry:
         return next((each for each in own if each and each.archive and file in (each.files or ())), None)
 
     def having(self, skill: HostedSkill) -> "Registry":
-        """Return a registry with this skill added or replaced."""
+        """Return a registry with this skill replaced, or added as an unlisted skill."""
         return self.having_all([skill])
 
     def having_all(self, skills: Iterable[HostedSkill]) -> "Registry":
-        """Return a registry with these skills added or replaced."""
-        known = {**self._by_identity, **{each.identity: each for each in skills}}
-        return Registry(known.values(), self._given_problems, self._labels, self.templates)
+        """Return a registry with these skills replaced, or added as unlisted skills."""
+        changed = {each.identity: each for each in skills}
+        known = {**self._by_identity, **changed}
+        unlisted = self._unlisted.union(each for each in changed if each not in self._by_identity)
+        return Registry(known.values(), self._given_problems, self._labels, self.templates, unlisted)
 
     def resolve(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
         """Return the skill in the registry that a name refers to. Raises the errors of `find`.
@@ -250,12 +257,15 @@ class Registry:
         """Return what a path or URI in the text of `base` refers to on its server; None if there is no match.
 
         The result is `base`, another skill of the same server or folder, or a file of one of them (H19, H22).
-        Raises `AmbiguousNameError`.
+        The `SKILL.md` of a skill of a template is also found, listed or not. Raises `AmbiguousNameError`.
         """
         paths = self._paths(self._of(base.label))
         if "://" in path:
             return self._one(path, self._by_address(path, self._of(base.label)))
-        return self._one(path, find_below(paths, path, base) or find_matches(paths, path))
+        if listed := self._one(path, find_below(paths, path, base) or find_matches(paths, path)):
+            return listed
+        is_document = any(split.is_document for split in spellings(path))
+        return self._instance_beside(path, base) if is_document else None
 
     def _below_handle(self, name: str) -> HostReference | None:
         """Return the file or folder that `HANDLE/PATH` names, if the handle begins with a label, else None.
@@ -326,7 +336,12 @@ class Registry:
                 whole = self._one(name, find_matches(self._paths(self._of(label)), name))
                 return whole or self._in_label(name, label, rest)
         listed = self._one(name, beside or find_matches(self._paths(lambda _: True), name))
-        return listed or (None if base is None else self._instance(name, name, base.label))
+        return listed or (None if base is None else self._instance_beside(name, base))
+
+    def _instance_beside(self, path: str, base: HostedSkill) -> HostReference | None:
+        """Return the skill that a template on the server of `base` has at a path, also relative to `base`."""
+        below = "" if path.startswith("/") else f"{_full_path(base)}/{path}"
+        return self._instance(path, path, base.label) or self._instance(path, below, base.label)
 
     def _beside(self, path: str, base: HostedSkill) -> list[Match[HostedSkill]]:
         """Return the matches for a path in a skill's text: below that skill, or else on its server.
@@ -359,7 +374,7 @@ class Registry:
         return lambda each: each.label == label
 
     def _paths(self, includes: Callable[[HostedSkill], bool]) -> "_Paths":
-        return _Paths(self._by_name, self._by_path, includes)
+        return _Paths(self._by_name, self._by_path, includes, self._unlisted)
 
     def _one(self, name: str, found: Sequence[Match[HostedSkill]]) -> HostReference | None:
         if len(found) > 1:
@@ -371,10 +386,11 @@ class Registry:
         return f"{_skill(found).handle}/{found.file}" if found.file else _skill(found).handle
 
     def _clashes(self) -> Iterator[Problem]:
-        """Yield a warning for each name that several skills share: one may imitate another (H10)."""
+        """Yield a warning for each name that several listed skills share: one may imitate another (H10)."""
         by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
         for each in self.skills:
-            by_name[each.name].append(each)
+            if each.identity not in self._unlisted:
+                by_name[each.name].append(each)
         shared = [(name, found) for name, found in by_name.items() if len(found) > 1]
         for name, found in shared[:_MAX_CLASHES]:
             sharing = ", ".join(f"{each.quoted} ({each.origin})" for each in found[:_SHOWN])
@@ -389,14 +405,15 @@ class Registry:
             yield _several(f"{rest:,} more names are shared by several skills")
 
 
-def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
+def _named(skills: list[HostedSkill], unlisted: Collection[Identity]) -> list[HostedSkill]:
     """Return the skills with handles: the label, and the first of name, path and URI that is unique.
 
     If a bare name refers to one of the user's own skills, the name alone is the handle of this skill (H10).
+    An unlisted skill has its path or URI, so that a listed skill keeps its handle when it is looked up.
     """
     own = defaultdict[str, list[HostedSkill]](list)
     for each in skills:
-        if each.local:
+        if each.local and each.identity not in unlisted:
             own[each.name].append(each)
     owners = {name: bare_name_owner([each.record for each in sharing]) for name, sharing in own.items()}
     spellings: tuple[Callable[[HostedSkill], str], ...] = (
@@ -405,15 +422,23 @@ def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
         lambda each: quote(each.uri, safe=_IN_URIS, errors="surrogatepass"),  # always unique
     )
     handles: dict[Identity, str] = {}
-    left = skills
+    left = [each for each in skills if each.identity not in unlisted]
     for spelling in spellings:
         named = [(each, (each.label, spelling(each))) for each in left]
         count = Counter(name for _, name in named)
         handles |= {each.identity: ":".join(name) for each, name in named if count[name] == 1}
         left = [each for each, name in named if count[name] > 1]
     for each in skills:
-        if each.local and owners[each.name] is each.record:
+        if each.local and owners.get(each.name) is each.record:
             handles[each.identity] = each.name
+    taken = set(handles.values())
+    for each in skills:
+        if each.identity in unlisted:
+            own = (each.path, *(spelling(each) for spelling in spellings[1:]))
+            names = (f"{each.label}:{name}" for name in own)
+            if (free := next((name for name in names if name not in taken), None)) is not None:
+                handles[each.identity] = free
+                taken.add(free)
     return [replace(each, handle=handles[each.identity]) for each in skills if each.identity in handles]
 
 
@@ -429,8 +454,10 @@ class _Paths(SkillPaths[HostedSkill]):
         by_name: Mapping[str, list[HostedSkill]],
         by_path: Mapping[str, list[HostedSkill]],
         includes: Callable[[HostedSkill], bool],
+        unlisted: Collection[Identity],
     ) -> None:
         self._by_name, self._by_path, self._includes = by_name, by_path, includes
+        self._unlisted = unlisted
 
     @property
     def patterns(self) -> Sequence[str]:
@@ -443,7 +470,8 @@ class _Paths(SkillPaths[HostedSkill]):
         return [each for each in self._by_name.get(name, ()) if self._includes(each)]
 
     def called(self, name: str) -> Sequence[HostedSkill]:
-        sharing = self.named(name)
+        found = self.named(name)
+        sharing = [each for each in found if each.identity not in self._unlisted] or found
         return [each for each in sharing if each.handle == name] or sharing
 
     def path_of(self, skill: HostedSkill) -> str:

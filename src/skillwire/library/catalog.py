@@ -220,13 +220,24 @@ class Catalog:
         return uri in self.files or uri in self.children_by_folder or self._find_templated(uri) is not None
 
     def children(self, uri: str) -> tuple[str, ...]:
-        """Return the sorted URIs of the direct children of a directory. Raises `NotServedError`."""
-        if (children := self.children_by_folder.get(uri)) is None:
-            raise NotServedError(uri, "directory", "it is a file" if uri in self.files else "")
-        return children
+        """Return the sorted URIs of the direct children of a directory. Raises `NotServedError`.
+
+        The directory of a skill that a template describes contains only the `SKILL.md`.
+        """
+        if (children := self.children_by_folder.get(uri)) is not None:
+            return children
+        main = f"{uri}/{SKILL_FILE}"
+        if self._find_templated(main) is None:
+            hint = "it is a file" if uri in self.files else self.explain_mismatch(main)
+            raise NotServedError(uri, "directory", hint)
+        return (main,)
 
     def _find_templated(self, uri: str) -> SkillRecord | None:
-        """Return the skill at `uri` from a template; None if none matches or it is inside another skill."""
+        """Return the skill that a template describes at `uri`.
+
+        Return None if no template matches, or if the skill is inside another skill whose list of files
+        is complete.
+        """
         found = self._patterns.find(uri)
         return None if found is None or self._inside_another(found[1]) else found[1]
 

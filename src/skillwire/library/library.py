@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from skillwire.core.names import SKILL_FILE, parents
 from skillwire.core.patterns import Selection
-from skillwire.core.problem import Rule
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import LiveFile, SkillRecord
 from skillwire.errors import (
     ConflictError,
@@ -102,6 +102,8 @@ class Library:
         self._left_out: dict[str, int] = {}
         self._movable = movable
         self._visibility = visibility or VisibilityPolicy()
+        self._own_problems: tuple[Problem, ...] = ()
+        """Problems of the library itself, which come before those of its sources."""
         self._sources = _by_label(sources)
         self._subscriptions = Subscriptions(self._sources)
         self._listeners: list[Listener] = []
@@ -174,11 +176,12 @@ class Library:
         """Whether every source was scanned at least once, successfully or not."""
         return len(self._scans) >= len(self._sources)
 
-    async def serve(self, sources: Sequence[Source]) -> None:
-        """Serve these sources from now on, in this order.
+    async def serve(self, sources: Sequence[Source], *, visibility: VisibilityPolicy | None = None) -> None:
+        """Serve these sources from now on, in this order. Replace the visibility too, unless it is None.
 
         Sources that are already served are not scanned again. If the library is frozen, its set of skills
-        becomes the set that is found now. Raises `ConflictError` if two sources have the same label.
+        becomes the set that is found now. Clients see both changes at once. Raises `ConflictError` if two
+        sources have the same label.
         """
         by_label = _by_label(sources)
         new = [source for label, source in by_label.items() if self._sources.get(label) is not source]
@@ -191,6 +194,7 @@ class Library:
                     self._forget(source.label)
             self._scans |= {label: self._selected(label, scan) for label, (scan, _) in found.items()}
             self._sources = by_label
+            self._visibility = visibility or self._visibility
             self.revision += 1  # the same skills may now be read from another source
             self._scans = {label: self._scans[label] for label in by_label if label in self._scans}
             self._subscriptions.keep_sources(by_label)
@@ -222,6 +226,12 @@ class Library:
             self._visibility = visibility
             self.loaded = replace(self.loaded, visibility=visibility)
             self._publish(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
+
+    async def report(self, problems: Sequence[Problem]) -> None:
+        """Replace the problems of the library itself."""
+        async with self._refresh_lock:
+            self._own_problems = tuple(problems)
+            self._publish(Change.between(self._catalog, await anyio.to_thread.run_sync(self._compose)))
 
     def _settle(self) -> None:
         """Store the current catalog as `loaded`. If the library is frozen, follow its subscribed skills."""
@@ -367,7 +377,11 @@ class Library:
 
     def _change(self, before: Scan, after: Scan) -> Change:
         scans = self._labelled_scans()
-        catalog = update_catalog(self._catalog, before, after, scans) or self._compose()
+        catalog = update_catalog(self._catalog, before, after, scans)
+        if catalog is None:
+            catalog = self._compose()
+        elif self._own_problems:
+            catalog = replace(catalog, problems=(*self._own_problems, *catalog.problems))
         return Change.between(self._catalog, catalog)
 
     async def skill(self, uri: str) -> SkillRecord:
@@ -387,7 +401,7 @@ class Library:
         return await source.instance(entry, fresh=fresh) or entry
 
     async def read(self, uri: str) -> Reading:
-        """Read a file. Its bytes have the listed digest (S19), except for live files, which have none.
+        """Read a file. Its bytes match the listed digest (S19). A live file has no digest and is not checked.
 
         If the bytes have changed since the scan, the skill is scanned again, and the result comes from the
         new catalog. Raises `NotServedError`, `UnsettledError` if the file keeps changing, or an error from
@@ -505,7 +519,9 @@ class Library:
         await self._swap(source, after)
 
     def _compose(self) -> Catalog:
-        return replace(compose(self._labelled_scans(), movable=self._movable), visibility=self._visibility)
+        composed = compose(self._labelled_scans(), movable=self._movable)
+        problems = (*self._own_problems, *composed.problems)
+        return replace(composed, problems=problems, visibility=self._visibility)
 
     def _labelled_scans(self) -> list[LabelledScan]:
         return [LabelledScan(label, scan) for label, scan in self._scans.items()]

@@ -205,7 +205,7 @@ class Names:
             return self._references(found)
         if found := find_matches(self._paths(), name):
             return self._references(found)
-        label, _, rest = name[:MAX_REFERENCE].partition("/")
+        label, _, rest = name[:MAX_REFERENCE].lstrip("/").partition("/")
         return self._references(find_matches(self._paths(label), rest))
 
     def _paths(self, label: str | None = None) -> "_Paths":
@@ -259,8 +259,10 @@ class _Paths(SkillPaths[SkillRecord]):
             found = self._only([entry_in(self._entries, root_uri(path.split("/")))])
             return [entry for entry in found if self._label is None and self._names.handle(entry) == name]
         sharing = self.named(name)
-        owner = bare_name_owner(sharing) if sharing else None
-        return sharing if owner is None else [owner]
+        if (owner := bare_name_owner(sharing) if sharing else None) is not None:
+            return [owner]
+        at_root = [entry for entry in sharing if unquote(entry.path) == f"{self._label}/{name}"]
+        return at_root if len(at_root) == 1 else sharing
 
     def path_of(self, skill: SkillRecord) -> str:
         return unquote(skill.path)

@@ -7,11 +7,13 @@ from typing import TypeAlias, cast
 from skillwire.core.record import Json
 from skillwire.errors import BadParamsError, UsageError
 from skillwire.features.base import Call
+from skillwire.pages.connections import Connections
 from skillwire.pages.overview import Overview
 
 SHOW_CONFIG = "skill-config"
 SHOW_SKILLS = "skill-display"
 READ_FILE = "skill-file"
+CONNECT = "skill-connect"
 
 DEFAULT_PROBLEMS, MAX_PROBLEMS = 20, 2000
 DEFAULT_SKILLS, MAX_SKILLS = 50, 2000
@@ -83,6 +85,16 @@ def reading_actions(overview: Overview) -> list[Action]:
         ),
         Action(READ_FILE, "Read a file of a skill.", {"uri": _TEXT}, ("uri",), read_file),
     ]
+
+
+def connect_action(connections: Connections) -> Action:
+    """Return the action that tells people how to connect clients."""
+
+    async def connect(call: Call) -> dict[str, Json]:
+        return connections.describe(call)
+
+    parameters: dict[str, dict[str, Json]] = {"url": _TEXT, "platform": _TEXT}
+    return Action(CONNECT, "Show how to connect clients to this server.", parameters, ("url",), connect)
 
 
 def changing_actions(overview: Overview) -> list[Action]:

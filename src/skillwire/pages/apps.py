@@ -30,6 +30,8 @@ _SUMMARY: dict[str, Json] = {
     "files": _NUMBER,
     "bytes": _NUMBER_OR_NULL,
     "problems": _NUMBER,
+    "withheld": _FLAG,
+    "trust": _TEXT,
     "assistant": _FLAG,
     "user": _FLAG,
     "customized": _FLAG,
@@ -71,8 +73,11 @@ _PROBLEM = _object(
         "severity": {"enum": ["error", "warning"]},
         "message": _TEXT,
         "hint": _TEXT,
+        "source": _TEXT,
+        "uri": _TEXT,
     }
 )
+_GROUP = _object({"rule": _TEXT, "severity": _TEXT, "source": _TEXT, "count": _NUMBER})
 _SOURCE = _object(
     {
         "label": _TEXT,
@@ -83,6 +88,7 @@ _SOURCE = _object(
         "removable": _FLAG,
         "fetched": _TEXT_OR_NULL,
         "skills": _NUMBER,
+        "withheld": _NUMBER,
         "errors": _NUMBER,
         "warnings": _NUMBER,
         "state": {"enum": ["ready", "waiting", "failed", "stale"]},
@@ -108,7 +114,9 @@ CONFIG_SCHEMA = _object(
         "version": _TEXT,
         "editable": _FLAG,
         "unlock": _TEXT,
+        "bridge": _FLAG,
         "skills": _NUMBER,
+        "withheld": _NUMBER,
         "errors": _NUMBER,
         "warnings": _NUMBER,
         "sources": _list(_SOURCE),
@@ -116,6 +124,7 @@ CONFIG_SCHEMA = _object(
         "staticFixed": _TEXT,
         "allowedOrigins": _list(_TEXT),
         "configFile": _TEXT,
+        "problemGroups": _list(_GROUP),
         "problems": _list(_PROBLEM),
     }
 )

@@ -1,9 +1,8 @@
 """The built HTML documents of the pages, and their content security policy."""
 
-import base64
-import hashlib
-import re
 from functools import cache
+
+from skillwire.core.html import inline_hashes
 
 
 @cache
@@ -19,7 +18,7 @@ def content_policy(html: str) -> str:
 
     It allows only the page's inline scripts and styles, `data:` images, and connections to its own origin.
     """
-    scripts, styles = (_hashes(html, tag) for tag in ("script", "style"))
+    scripts, styles = (inline_hashes(html, tag) for tag in ("script", "style"))
     return "; ".join(
         (
             "default-src 'none'",
@@ -34,9 +33,3 @@ def content_policy(html: str) -> str:
             "trusted-types dompurify",
         )
     )
-
-
-def _hashes(html: str, tag: str) -> str:
-    found = re.findall(rf"<{tag}\b[^>]*>(.*?)</{tag}>", html, re.DOTALL)
-    digests = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in found)
-    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

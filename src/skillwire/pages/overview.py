@@ -1,13 +1,13 @@
 """Skills, sources and problems of a server as JSON, for the pages and their tools."""
 
+from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
-from itertools import chain
 
 from skillwire import __version__
 from skillwire.config.source_kinds import KINDS
 from skillwire.core.mime import is_text
-from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.problem import Rule, Severity
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import BadParamsError
 from skillwire.features.resources import Problems, catalog_problems
@@ -15,6 +15,7 @@ from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.library import Library
 from skillwire.library.names import Names
 from skillwire.library.visibility import Override
+from skillwire.pages.problem_report import ProblemReport
 from skillwire.safe_text import collapse_lines, escape_invisible
 from skillwire.server.admin import Admin, SourceFacts
 from skillwire.sources.base import Scan
@@ -29,7 +30,9 @@ _STATES = {
 _MAX_WORDS = 32
 """Maximum number of different words in a search. Each word is searched for in every skill."""
 
-_UNLOCK_SERVER = "start the server with `--allow-config`"
+UNLOCK_SERVER = "start the server with `--allow-config`"
+UNLOCK_BRIDGE = "use `skillwire approve` and `skillwire revoke`; the bridge notices within a second"
+"""Tell what to do if the pages cannot change a server."""
 _PUBLIC = frozenset(kind.name for kind in KINDS if kind.public)
 """Kinds of sources whose location anyone may see."""
 
@@ -60,15 +63,21 @@ class Overview:
         show_places: ShowPlaces = ShowPlaces.TO_ALL,
         unlock: str = UNLOCK_OVER_MCP,
         problems: Problems = catalog_problems,
+        bridge: bool = False,
+        locked: str = UNLOCK_SERVER,
     ) -> None:
         """Create an overview of `library`.
 
-        `unlock` tells clients how to get permission to change an editable server.
+        `unlock` tells clients how to get permission to change an editable server, and `locked` what to do if
+        the server is not editable. `bridge` tells whether the sources are servers behind a bridge.
         """
-        self._problems = CatalogMemo(problems)
+        self._found = problems
+        self._reports = CatalogMemo(self._report)
         self.library = library
         self.control = control
         self.unlock = unlock
+        self._bridge = bridge
+        self._locked = locked
         self._show_places = show_places
         self._names = CatalogMemo(Names)
         self._summaries: dict[str, tuple[SkillRecord, dict[str, Json]]] = {}
@@ -90,28 +99,38 @@ class Overview:
     def config(self, problems: int, *, can_change: bool = True) -> dict[str, Json]:
         """Return sources, settings, numbers of skills and problems, and at most `problems` problems.
 
-        A withheld skill counts as a warning. `can_change` tells whether the caller may change the server.
+        A withheld skill counts as a warning. Each problem counts for one source, so the numbers of the
+        sources add up to those of the server. `can_change` tells whether the caller may change the server.
         """
         catalog, settings = self.library.catalog, self.control.settings()
         editable, places = self.control.editable, self._places_for(can_change=can_change)
-        found = self._problems.of(catalog)
-        errors = sum(problem.severity is Severity.ERROR for problem in found)
-        shown = [_problem(each) for each in found[:problems]]
-        withheld = catalog.withheld[: problems - len(shown)]
+        report = self._reports.of(catalog)
+        served = Counter(entry.origin.source for entry in catalog.entries.values())
+        withheld = Counter(entry.origin.source for entry in catalog.withheld)
         return {
             "revision": self._revision,
             "version": __version__,
             "editable": editable and can_change,
-            "unlock": "" if editable and can_change else self.unlock if editable else _UNLOCK_SERVER,
+            "unlock": "" if editable and can_change else self.unlock if editable else self._locked,
+            "bridge": self._bridge,
             "skills": len(catalog.entries),
-            "errors": errors,
-            "warnings": len(found) - errors + len(catalog.withheld),
-            "sources": [self._source(each, places=places) for each in self.control.sources()],
+            "withheld": len(catalog.withheld),
+            "errors": report.count(Severity.ERROR),
+            "warnings": report.count(Severity.WARNING),
+            "sources": [
+                {
+                    **self._source(each, report, places=places),
+                    "skills": served[each.label],
+                    "withheld": withheld[each.label],
+                }
+                for each in self.control.sources()
+            ],
             "static": settings.static,
             "staticFixed": settings.static_fixed,
             "allowedOrigins": list(settings.allowed_origins),
             "configFile": settings.config_file if places else "",
-            "problems": [*shown, *(_redacted(catalog, each) for each in withheld)],
+            "problemGroups": [*report.groups()],
+            "problems": [*report.first(problems)],
         }
 
     def skills(self, query: str, offset: int, limit: int) -> dict[str, Json]:
@@ -147,10 +166,7 @@ class Overview:
             "revision": self._revision,
             "frontmatter": dict(entry.frontmatter),
             "fileList": [_file(entry, each) for each in entry.files],
-            "problemList": [
-                *map(_problem, catalog.problems_of(entry)),
-                *([] if entry.withheld is None else [_redacted(catalog, entry)]),
-            ],
+            "problemList": [*self._reports.of(catalog).of_skill(entry)],
             "location": escape_invisible(entry.origin.location)
             if self._places_for(can_change=can_change)
             else "",
@@ -177,12 +193,13 @@ class Overview:
         allowed = self._show_places
         return allowed is ShowPlaces.TO_ALL or (can_change and allowed is ShowPlaces.TO_EDITORS)
 
-    def _source(self, facts: SourceFacts, *, places: bool) -> dict[str, Json]:
+    def _report(self, catalog: Catalog) -> ProblemReport:
+        return ProblemReport(catalog, self._found(catalog), [*self.library.scans])
+
+    def _source(self, facts: SourceFacts, report: ProblemReport, *, places: bool) -> dict[str, Json]:
         scan = self.library.scans.get(facts.label, Scan())
         by_rule = {problem.rule: problem for problem in reversed(scan.problems)}
         state = next((rule for rule in _STATES if rule in by_rule), None)
-        problems = list(chain(scan.problems, *(entry.problems for entry in scan.entries)))
-        errors = sum(problem.severity is Severity.ERROR for problem in problems)
         return {
             "label": facts.label,
             "kind": facts.kind,
@@ -191,9 +208,8 @@ class Overview:
             "givenBy": facts.given_by,
             "removable": facts.removable,
             "fetched": None if facts.fetched is None else facts.fetched.isoformat(timespec="seconds"),
-            "skills": len(scan.entries),
-            "errors": errors,
-            "warnings": len(problems) - errors + sum(entry.withheld is not None for entry in scan.entries),
+            "errors": report.count(Severity.ERROR, facts.label),
+            "warnings": report.count(Severity.WARNING, facts.label),
             "state": "ready" if state is None else _STATES[state],
             "reason": "" if state is None else escape_invisible(by_rule[state].message),
             "hint": "" if state is None else escape_invisible(by_rule[state].hint),
@@ -205,11 +221,12 @@ class Overview:
             known = self._summaries[entry.uri] = entry, _static_summary(entry)
         decided = catalog.visibility.overrides.get(entry.uri, Override())
         now = catalog.visibility.of(entry)
-        problems = catalog.problems_of(entry)
         return {
             **known[1],
             "origin": origins.get(entry.origin.source, entry.origin.source),
-            "problems": len(problems) + (entry.withheld is not None),
+            "problems": len(self._reports.of(catalog).of_skill(entry)),
+            "withheld": entry.withheld is not None,
+            "trust": entry.trust.value,
             "assistant": now.assistant,
             "user": now.user,
             "customized": decided != Override(),
@@ -253,19 +270,3 @@ def _matches(entry: SkillRecord, words: list[str]) -> bool:
 def _file(entry: SkillRecord, file: SkillFile | LiveFile) -> dict[str, Json]:
     size = file.size if isinstance(file, SkillFile) else None
     return {"uri": entry.uri_of(file.path), "path": file.path, "mimeType": file.mime_type, "size": size}
-
-
-def _problem(problem: Problem) -> dict[str, Json]:
-    return _row(problem.to_json())
-
-
-def _redacted(catalog: Catalog, entry: SkillRecord) -> dict[str, Json]:
-    return _row(catalog.withheld_report(entry))
-
-
-def _row(report: dict[str, str | int | None]) -> dict[str, Json]:
-    return {
-        **report,
-        "message": escape_invisible(str(report["message"])),
-        "hint": escape_invisible(str(report["hint"])),
-    }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from skillwire.area import ServeFlags, ServePart, ServerContext, ServeRequest
 from skillwire.features.addition import AddedFeatures
 from skillwire.pages.apps import AppPages, app_tools
-from skillwire.pages.overview import Overview, ShowPlaces
+from skillwire.pages.overview import UNLOCK_BRIDGE, UNLOCK_SERVER, Overview, ShowPlaces
 from skillwire.terminal.messages import print_notice
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class PagesPart(ServePart):
         return AddedFeatures(tools=app_tools(mcp_overview(server)), unlisted=[AppPages()])
 
     def mount(self, server: ServerContext, policy: "HostPolicy", token: str | None) -> "HttpMount":
+        from skillwire.pages.connections import Connections  # noqa: PLC0415 - HTTP only
         from skillwire.pages.web import UNLOCK_PAGE, page_mount, page_sessions  # noqa: PLC0415 - HTTP only
 
         private = token is not None or policy.bound.is_loopback
@@ -41,6 +42,8 @@ class PagesPart(ServePart):
             show_places=ShowPlaces.TO_ALL if private else ShowPlaces.NEVER,
             unlock=UNLOCK_PAGE,
             problems=server.problems,
+            bridge=server.bridge,
+            locked=UNLOCK_BRIDGE if server.bridge else UNLOCK_SERVER,
         )
         site = f"http://{policy.bound.authority}/"
 
@@ -51,7 +54,10 @@ class PagesPart(ServePart):
         lines = [f"open {site} in a browser to see the skills"]
         if sessions.key is not None:
             lines.append(with_key(sessions.key))
-        return replace(page_mount(overview, sessions), announced=tuple(lines))
+        connections = Connections(
+            server.admin.sources, needs_token=token is not None, on_this_machine=private
+        )
+        return replace(page_mount(overview, sessions, connections), announced=tuple(lines))
 
 
 def mcp_overview(server: ServerContext) -> Overview:

@@ -11,8 +11,14 @@ from starlette.types import Receive, Scope, Send
 
 from skillwire.errors import NotServedError, RequestError, SkillwireError, UsageError
 from skillwire.features.base import Call
-from skillwire.pages.actions import ChangeNotAllowedError, changing_actions, reading_actions
+from skillwire.pages.actions import (
+    ChangeNotAllowedError,
+    changing_actions,
+    connect_action,
+    reading_actions,
+)
 from skillwire.pages.built_html import built_page, content_policy
+from skillwire.pages.connections import Connections
 from skillwire.pages.overview import Overview
 from skillwire.pages.sessions import PageSession, PageSessions, is_same_origin
 from skillwire.server.http.routes import HttpError, HttpMount, json_response, read_json
@@ -123,9 +129,9 @@ def page_sessions(
     return PageSessions(token, new_key=(new_key or _ignore) if keys else None)
 
 
-def page_mount(overview: Overview, sessions: PageSessions) -> HttpMount:
+def page_mount(overview: Overview, sessions: PageSessions, connections: Connections) -> HttpMount:
     """Return the routes of the pages for browsers."""
-    pages = Pages(overview, sessions)
+    pages = Pages(overview, sessions, connections)
     return HttpMount(
         (
             Route(PAGE_PATH, pages.page, methods=["GET"]),
@@ -144,11 +150,12 @@ def page_mount(overview: Overview, sessions: PageSessions) -> HttpMount:
 class Pages:
     """Answers requests from browsers."""
 
-    def __init__(self, overview: Overview, sessions: PageSessions) -> None:
+    def __init__(self, overview: Overview, sessions: PageSessions, connections: Connections) -> None:
         self._overview = overview
         self._sessions = sessions
         changing = changing_actions(overview) if overview.control.editable else []
-        self._actions = {action.name: action for action in (*reading_actions(overview), *changing)}
+        reading = (*reading_actions(overview), connect_action(connections))
+        self._actions = {action.name: action for action in (*reading, *changing)}
         self._html = built_page("browser.html")
         self._policy = content_policy(self._html)
         self._events = PageEvents(overview, sessions.is_over)

@@ -64,7 +64,7 @@ def read_draft_index(content: bytes) -> DraftIndex:
         return _failed_index("it has no list `skills`")
     entries = cast("list[object]", listed)
     index = _read(entries, Dialect.DRAFT_B)
-    return index if index.skills or _is_draft_b(entries) else _read(entries, Dialect.DRAFT_A)
+    return index if index.skills or _has_entry_of_draft_b(entries) else _read(entries, Dialect.DRAFT_A)
 
 
 def _failed_index(message: str, fault: Rule = Rule.LIST_SHAPE) -> DraftIndex:
@@ -73,7 +73,7 @@ def _failed_index(message: str, fault: Rule = Rule.LIST_SHAPE) -> DraftIndex:
     return index
 
 
-def _is_draft_b(entries: list[object]) -> bool:
+def _has_entry_of_draft_b(entries: list[object]) -> bool:
     return any(is_object(entry) and "frontmatter" in entry for entry in entries)
 
 

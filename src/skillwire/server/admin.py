@@ -57,6 +57,10 @@ class Admin(Protocol):
         """Call `listener` after every change. Return a function that removes the listener."""
         ...
 
+    async def follow(self) -> None:
+        """Apply every change that others make to the configuration, until cancelled or nothing can change."""
+        ...
+
     async def add_source(self, source: str, label: str | None, prefix: str | None) -> None:
         """Add a source, and serve its skills."""
         ...

@@ -113,7 +113,7 @@ def test_links_to_elsewhere_are_followed_only_when_asked(good: Path, cli: Cli) -
 # The text of a skill, and the files that it mentions
 
 STEPS = "---\nname: orders\ndescription: Does orders.\n---\n\n# Steps\n\n"
-TEXT_RULES = ["link-missing", "file-unreferenced", "body-length", "script-mode"]
+TEXT_RULES = ["link-missing", "link-case", "file-unreferenced", "body-length", "script-mode"]
 
 
 @pytest.fixture
@@ -146,7 +146,8 @@ def test_a_warning_about_a_text_fails_only_with_strict(orders: Path, cli: Cli) -
     done = cli("check", "skills")
     assert (done.code, done.err) == (0, "1 skill can be served; 0 errors, 1 warning\n")
     assert done.out.startswith("skills/orders/SKILL.md:8: body: the text refers to `scripts/TOTAL.sh`, but ")
-    assert "hint: write `scripts/total.sh`: many systems distinguish upper and lower case" in done.out
+    assert "hint: write `scripts/total.sh`, or rename the file" in done.out
+    assert "(warning: link-case)" in done.out
     assert cli("check", "skills", "--strict").code == 1
 
 

@@ -228,6 +228,8 @@ def test_a_new_block_has_the_key_of_the_repository(team: Path, cli: Cli) -> None
 def test_a_refused_skill_does_not_stop_the_others(old_layout: Path, cli: Cli) -> None:
     skills = old_layout.parent
     write_skill(skills, "wrong", {"metadata.yaml": "id: other\n"})
+    inner = block("late", version=..., owner="x")
+    write(write_contract_skill(skills, "late", inner), {"metadata.yaml": "version: 2.0.0\n"})
     write_skill(skills, "linked").joinpath("metadata.yaml").symlink_to(old_layout / "metadata.yaml")
     done = cli("check", "skills", "--contract", "--fix", "--adopt", "--yes")
     assert done.code == 1
@@ -239,13 +241,18 @@ def test_a_refused_skill_does_not_stop_the_others(old_layout: Path, cli: Cli) ->
     assert "error: `linked/SKILL.md` was not adopted: `metadata.yaml` is a link" in done.err
     assert not (old_layout / "metadata.yaml").exists()
     assert (skills / "wrong/metadata.yaml").exists()
+    assert "`late/SKILL.md` was not adopted: `metadata.yaml` has the field `version`" in done.err
+    assert "version" not in (skills / "late/SKILL.md").read_text()
 
 
-def test_adopting_requires_the_contract_and_fixes(team: Path, cli: Cli) -> None:
-    for options in (["--adopt"], ["--adopt", "--fix"], ["--adopt", "--contract"]):
+def test_adopting_requires_fixes_and_implies_the_contract(old_layout: Path, cli: Cli) -> None:
+    for options in (["--adopt"], ["--adopt", "--contract"]):
         done = cli("check", "skills", *options)
         assert (done.code, done.raw) == (2, b"")
-        assert "`--adopt` requires `--contract --fix`" in done.err
+        assert "`--adopt` requires `--fix`" in done.err
+    done = cli("check", "skills", "--fix", "--adopt", "--yes")
+    assert (done.code, (old_layout / "metadata.yaml").exists()) == (0, False)
+    assert done.err.endswith("3 skills keep the contract; 0 errors, 0 warnings\n")
 
 
 # Formats
@@ -349,6 +356,64 @@ def test_without_the_contract_only_standard_fields_are_fixed(team: Path, cli: Cl
     text = (team / "skills/orders/SKILL.md").read_text()
     assert "allowed-tools: Read Grep\n" in text
     assert "version: 1.5\n" in text
+
+
+def test_names_are_fixed_and_the_other_problems_stay(tmp_path: Path, cli: Cli) -> None:
+    write_skill(tmp_path, "refunds", name="Refund Desk")
+    write_skill(tmp_path, "Big Folder", name="Big Folder")
+    write_skill(tmp_path, "clone", {".git": "gitdir: elsewhere\n"}, name="its-own-name")
+    write_skill(tmp_path, "moved", {"metadata.yaml": "id: old-name\n"}, name="old-name")
+    done = cli("check", tmp_path, "--fix", "--yes", "--json")
+    assert "-name: Refund Desk\n+name: refunds\n" in done.err
+    assert "-name: Big Folder\n+name: big-folder\n" in done.err
+    assert rules(done.json) == [
+        ("Big Folder/SKILL.md", "name-folder"),
+        ("clone/SKILL.md", "name-folder"),
+        ("moved/SKILL.md", "name-folder"),
+    ]
+    before = tree_stamps(tmp_path)
+    assert cli("check", tmp_path, "--fix", "--yes").code == 0
+    assert tree_stamps(tmp_path) == before
+
+
+def test_a_skill_behind_a_link_is_fixed_once(tmp_path: Path, cli: Cli) -> None:
+    real = write_skill(tmp_path, "real", name="other")
+    write(real, {"SKILL.md": "---\nname: other\ndescription: x\nlicense: 2\n---\n"})
+    (tmp_path / "alias").symlink_to(real)
+    assert cli("check", tmp_path, "--fix", "--yes").err.count("+++ b/") == 1
+    text = (real / "SKILL.md").read_text()
+    assert text == '---\nname: real\ndescription: x\nlicense: "2"\n---\n'
+    cli("check", tmp_path, "--fix", "--yes")
+    assert (real / "SKILL.md").read_text() == text
+
+
+def test_a_fix_never_gives_two_skills_one_name(tmp_path: Path, cli: Cli) -> None:
+    write_skill(tmp_path, "big-box")
+    for name in ("big_box", "Big Box", "Small Box"):
+        write_skill(tmp_path, name, name=name)
+    cli("check", tmp_path, "--fix", "--yes")
+    names = [each["name"] for each in cli("list", tmp_path, "--json").json]
+    assert sorted(names) == ["big-box", "small-box"]
+
+
+def test_only_reported_problems_are_fixed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_skill(tmp_path / "skills", "refunds", name="other")
+    cli("check", "skills", "--baseline", "old.json", "--write-baseline")
+    before = tree_stamps(folder)
+    for options in (["--ignore", "name"], ["--select", "body"], ["--baseline", "old.json"]):
+        assert cli("check", "skills", "--fix", "--yes", *options).code == 0
+        assert tree_stamps(folder) == before
+    done = cli("check", "skills", "--fix", "--yes", "--baseline", "old.json", "--write-baseline")
+    assert "+name: refunds" in done.err
+    assert "0 problems written" in done.err
+
+
+def test_a_wrong_name_is_fixed_before_its_block_is_written(tmp_path: Path, cli: Cli) -> None:
+    folder = write_skill(tmp_path, "refunds", name="Refund Desk")
+    done = cli("check", tmp_path, "--fix", "--adopt", "--yes")
+    assert done.err.endswith("1 skill keeps the contract; 0 errors, 0 warnings\n")
+    assert "  id: refunds\n" in (folder / "SKILL.md").read_text()
 
 
 def test_yes_needs_fix(team: Path, cli: Cli) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.command_line import COMMANDS, Cli
 
+CONFIG = ("--config", "--with-config", "--no-config")
 OPTIONS = {
     "serve": [
         "--http",
@@ -26,6 +27,7 @@ OPTIONS = {
         "--tolerant",
         "--block-key",
         "--config",
+        "--with-config",
         "--no-config",
         "--drive",
         "--token-env",
@@ -57,10 +59,11 @@ OPTIONS = {
         "--yes",
         "--changed-since",
         "--follow-links",
+        *CONFIG,
     ],
-    "list": ["--json", "--follow-links", "--allow", "--token-env"],
-    "show": ["--from", "--json", "--allow", "--token-env"],
-    "read": ["--from", "--json", "--raw", "--allow", "--token-env"],
+    "list": ["--json", "--follow-links", *CONFIG, "--allow", "--token-env"],
+    "show": ["--from", "--json", *CONFIG, "--allow", "--token-env"],
+    "read": ["--from", "--json", "--raw", *CONFIG, "--allow", "--token-env"],
     "servers": ["--probe", "--forget", "--allow", "--token-env", "--json"],
     "login": [
         "--scope",
@@ -91,13 +94,34 @@ OPTIONS = {
     ],
     "cache": ["--json"],
     "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
-    "publish": ["--out", "--json", "--follow-links"],
-    "project": ["--out", "--check", "--json", "--block-key", "--follow-links"],
-    "graph": ["--format", "--json", "--block-key", "--follow-links"],
+    "publish": ["--out", "--json", "--follow-links", *CONFIG],
+    "project": ["--out", "--check", "--json", "--block-key", "--follow-links", *CONFIG],
+    "graph": ["--format", "--json", "--block-key", "--follow-links", *CONFIG],
     "new": ["--contract", "--block-key"],
     "schema": ["--contract", "--block-key"],
-    "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
+    "visibility": [
+        "--from",
+        "--assistant",
+        "--user",
+        "--follow-links",
+        "--config",
+        "--with-config",
+        "--json",
+    ],
     "drive": ["--client", "--token-env", "--json"],
+    "install": [
+        "--client",
+        "--scope",
+        "--name",
+        "--yes",
+        "--dry-run",
+        "--print",
+        "--replace",
+        "--config",
+        "--with-config",
+        "--no-config",
+    ],
+    "uninstall": ["--client", "--name", "--scope", "--yes", "--dry-run"],
 }
 
 
@@ -113,8 +137,10 @@ def test_help_of_a_command_mentions_every_option(cli: Cli, verb: str) -> None:
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
     switches = {
+        **{each: ["--no-config"] for each, options in OPTIONS.items() if "--no-config" in options},
         "login": ["--no-browser"],
         "serve": ["--no-drafts", "--no-config", "--no-cache", "--no-well-known"],
+        "install": ["--no-config"],
         "verify": ["--no-drafts"],
         "bridge": ["--no-drafts", "--no-well-known"],
     }
@@ -126,9 +152,8 @@ def test_help_of_a_command_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    shows = (
-        r"--contract" if verb == "schema" else r"(add |tree |purge )?(\./skills|http://127|github)"
-    )  # which takes no folder
+    without_folders = {"schema": "--contract", "uninstall": "--client"}
+    shows = without_folders.get(verb, r"(add |tree |purge )?(\./skills|http://127|github)")
     assert re.search(rf"skillwire {verb} {shows}", shown)
 
 

@@ -90,7 +90,7 @@ def test_a_server_on_stdio_loads_only_what_it_uses(tmp_path: Path) -> None:
         "print(*sys.modules, file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, "serve", str(tmp_path / "skills"), "--no-config"],
+        [sys.executable, "-c", program, "serve", str(tmp_path / "skills"), "--config", "none.toml"],
         input=json.dumps(modern("skills/list")).encode() + b"\n",
         env={**os.environ, "SKILLWIRE_CACHE_DIR": str(tmp_path / "cache")},
         capture_output=True,

@@ -102,11 +102,12 @@ def test_what_may_be_both_is_asked_about(machine: Machine, cli: Cli) -> None:
     assert cli("list", "acme:").out.startswith("acme:good\t")
 
 
-def test_a_plain_url_gets_the_hint_to_add_mcp(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
-    for arguments in (["list", site.url], ["show", "good", "--from", site.url]):
-        done = cli(*arguments)
-        assert (done.code, done.raw) == (2, b"")
-        assert "an MCP server is written `mcp+https://host.example/mcp`" in done.err
+def test_a_url_that_ends_in_mcp_is_a_server(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    for arguments in (["list"], ["show", "good", "--from"]):
+        assert cli(*arguments, site.url).raw == cli(*arguments, f"mcp+{site.url}").raw != b""
+        other = cli(*arguments, f"{site.url}x")
+        assert (other.code, other.raw) == (2, b"")
+        assert "an MCP server is written `mcp+https://host.example/mcp`" in other.err
 
 
 def test_what_is_nothing_says_both(machine: Machine, cli: Cli) -> None:

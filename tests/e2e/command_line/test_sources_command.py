@@ -51,6 +51,57 @@ def test_what_is_named_is_looked_at_alone(config: Path, good: Path, cli: Cli) ->
     assert names(cli, "more") == ["other"]
 
 
+def test_configured_sources_join_named_ones_only_on_request(config: Path, good: Path, cli: Cli) -> None:
+    write_skill(good / "more", "other")
+    cli("sources", "add", "good")
+    assert names(cli, "more", "--with-config") == ["other", "refunds", "returns"]
+    assert names(cli, "--no-config", "more") == ["other"]
+    assert cli("check", "more").err.startswith("1 skill ")
+    assert cli("check", "more", "--with-config").err.startswith("3 skills ")
+    assert "1 skill published" in cli("publish", "more", "--out", "one").err
+    assert "3 skills published" in cli("publish", "more", "--with-config", "--out", "all").err
+    assert cli("graph", "more").err.startswith("1 skill;")
+    assert cli("graph", "more", "--with-config").err.startswith("3 skills;")
+    for command in ("show", "read"):
+        assert cli(command, "refunds", "--from", "more").code == 1
+        assert cli(command, "refunds", "--from", "more", "--with-config").code == 0
+        assert cli(command, "refunds", "--no-config").code == 2
+
+
+def test_the_environment_and_the_configuration_belong_together(
+    config: Path, good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLS_DIR", "more")
+    write_skill(good / "more", "other")
+    cli("sources", "add", "good")
+    assert names(cli) == ["other", "refunds", "returns"]
+    assert names(cli, "--no-config") == ["other"]
+
+
+def test_no_config_reports_the_restrictions_that_it_ignores(config: Path, good: Path, cli: Cli) -> None:
+    assert cli("list", "good", "--no-config").err == ""
+    config.parent.mkdir(parents=True)
+    config.write_text("[limits]\nbytes = 10\n[visibility.'skill://a/SKILL.md']\nuser = false\n")
+    done = cli("list", "good", "--no-config")
+    assert done.code == 0
+    assert done.err == (
+        f"`--no-config` ignores the configuration file `{config}`, "
+        "also its limits and the visibility of 1 skill\n"
+    )
+    config.write_text("[[sources]\n")
+    assert cli("list", "good", "--no-config").err == ""
+    assert cli("list", "good").code == 2
+
+
+@pytest.mark.parametrize("option", ["--with-config", "--config=other.toml"])
+def test_options_of_the_configuration_that_contradict_are_refused(
+    config: Path, cli: Cli, option: str
+) -> None:
+    done = cli("list", "good", "--no-config", option)
+    assert done.code == 2
+    assert "and `--no-config` contradict each other" in done.err
+
+
 def test_sources_of_the_environment_are_shown_and_not_removable(
     config: Path, good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,7 +197,7 @@ async def test_a_refused_source_shows_a_reason_that_can_be_closed(page: Page) ->
     await page.get_by_label("Add a source", exact=True).fill("/no/such/folder")
     await page.get_by_label("Add a source", exact=True).press("Enter")
     alert = page.locator(".alerts")
-    await expect(alert).to_contain_text("`/no/such/folder` does not exist")
+    await expect(alert).to_contain_text("/no/such/folder does not exist")
     await expect(alert).to_contain_text("create it first, or correct its name")
     await expect(page.get_by_label("Add a source", exact=True)).to_have_value("/no/such/folder")
     await page.get_by_role("button", name="Close this message").click()
@@ -570,13 +570,18 @@ async def test_the_screenshots_of_the_documentation_can_be_made(
             await expect(page.locator(".row").first).to_be_visible()
             await page.goto("/#/skills/finance/refunds")
             await expect(page.locator(".prose")).to_be_visible()
-            await page.evaluate(SHORTENED, str(tmp_path))
+            await page.evaluate(RENAMED, [str(tmp_path), "/home/you"])
             pictures = {f"skills-{scheme}.png": await page.screenshot()}
             await page.get_by_role("link", name="Sources").click()
             await expect(page.locator(".source")).to_have_count(3)
             await expect(page.get_by_role("button", name="Add")).to_have_count(1)
-            await page.evaluate(SHORTENED, str(tmp_path))
+            await page.evaluate(RENAMED, [str(tmp_path), "/home/you"])
             pictures[f"sources-{scheme}.png"] = await page.screenshot()
+            await page.get_by_role("link", name="Connect").click()
+            await page.get_by_role("tab", name="Cursor").click()
+            await expect(page.get_by_role("link", name="Add to Cursor")).to_be_visible()
+            await page.evaluate(RENAMED, [server.base, "http://127.0.0.1:8765"])
+            pictures[f"connect-{scheme}.png"] = await page.screenshot()
     for name, picture in pictures.items():
         assert 10_000 < len(picture) < MOST_BYTES
         if kept:
@@ -584,8 +589,8 @@ async def test_the_screenshots_of_the_documentation_can_be_made(
             (IMAGES / name).write_bytes(picture)
 
 
-SHORTENED = """(folder) => {
+RENAMED = """([name, shown]) => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replace(folder, '/home/you');
+  while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replace(name, shown);
 }"""
-"""The folder of this run has a name that nobody wants to read."""
+"""The folder and the port of this run have names that nobody wants to read."""

@@ -128,6 +128,7 @@ EXAMPLES: Mapping[str, Sequence[Sequence[str]]] = {
     "servers": ([], ["SERVER", "--probe"]),
     "sources": ([], ["sync"]),
     "publish": (["skills", "--out", "site"],),
+    "pack": (["skills", "--mcpb", "acme.mcpb"], ["skills", "--plugin", "codex", "plugin"]),
     "visibility": (["refunds", "--from", "skills"], ["*", "--from", "skills"]),
     "check": (["skills"],),
     "graph": (["team"],),

@@ -158,6 +158,22 @@ def test_removed_skills_are_deleted_and_foreign_files_are_kept(good: Path, cli: 
     assert (good / "site/index.html").read_text() == "home\n"
 
 
+def test_a_page_for_people_follows_the_skills(good: Path, cli: Cli) -> None:
+    page = good / "site/index.html"
+    done = cli("publish", "good", "--out", "site", "--json")
+    assert done.json["page"] == "site/index.html"
+    assert 'id="skill-returns"' in page.read_text(encoding="utf-8")
+    shutil.rmtree(good / "good/returns")
+    cli("publish", "good", "--out", "site")
+    assert 'id="skill-returns"' not in page.read_text(encoding="utf-8")
+    page.unlink()
+    page.write_text("mine\n", encoding="utf-8")
+    (good / "site/.published-by-skillwire.json").unlink()
+    done = cli("publish", "good", "--out", "site", "--json")
+    assert (done.code, done.json["page"], page.read_text(encoding="utf-8")) == (0, None, "mine\n")
+    assert "`site/index.html` was not written by this command, so it is unchanged" in done.err
+
+
 @pytest.mark.parametrize("path", ["index.json", "refunds/SKILL.md"])
 def test_a_file_not_written_by_publish_is_never_overwritten(good: Path, cli: Cli, path: str) -> None:
     write(WELL_KNOWN, {path: "mine\n"})
@@ -233,7 +249,7 @@ def test_an_archive_that_readers_would_refuse_is_not_published(good: Path, cli: 
 
 def test_json_lists_what_was_published(good: Path, cli: Cli) -> None:
     done = cli("publish", "good", "--out", "site", "--json")
-    assert list(done.json) == ["folder", "skills", "written", "removed", "left_out", "problems"]
+    assert list(done.json) == ["folder", "skills", "page", "written", "removed", "left_out", "problems"]
     assert done.json["folder"] == str(WELL_KNOWN)
     (refunds, _) = done.json["skills"]
     found = published()["refunds"]
@@ -258,7 +274,7 @@ def test_a_failing_source_leaves_the_site_unchanged(
     cli("publish", "good", "--out", "site")
     before = tree_stamps(good / "site")
 
-    def load(_arguments: list[str], *, follow_links: bool) -> Library:
+    def load(_arguments: list[str], **_options: object) -> Library:
         library = Library([MemorySource([MemorySkill("a", {SKILL_FILE: skill_md("a")})]), Failing()])
         anyio.run(library.load)
         return library

@@ -4,16 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.contract.fixes import FIXES, apply_fixes
+from skillwire.contract.fixes import ADOPTION_RULES, FIXES, apply_fixes
 from skillwire.contract.rules.skill import BLOCK_KEY
+from skillwire.contract.standard_fixes import NAME_RULES
+from skillwire.core.problem import Rule
 from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.split import split
 from tests.support.contracts import skill_md as as_skill_md
 from tests.support.contracts import sound_frontmatters
 
+TESTED = [rule for rule in FIXES if rule not in {*NAME_RULES, *ADOPTION_RULES, Rule.METADATA_TYPE}]
+
 
 def mended(frontmatter: str, body: str = "Body\n") -> str:
-    content = apply_fixes(f"---\n{frontmatter}---\n{body}".encode(), FIXES, BLOCK_KEY, "refunds").decode()
+    content = apply_fixes(f"---\n{frontmatter}---\n{body}".encode(), TESTED, BLOCK_KEY, "refunds").decode()
     assert content.startswith("---\n")
     assert content.endswith(f"---\n{body}")
     return content.removeprefix("---\n").removesuffix(f"---\n{body}")
@@ -89,6 +93,25 @@ CASES = {
         "x-skillwire: {id: refunds, # a, b\n  }\n",
         f"x-skillwire: {{id: refunds, # a, b\n  capabilities: [{DOCUMENT}]}}\n",
     ),
+    "no id": (
+        f"name: refunds\nx-skillwire:\n    version: 1.0.0 # x\n    capabilities: [{DOCUMENT}]\n",
+        (
+            "name: refunds\nx-skillwire:\n    id: refunds\n    version: 1.0.0 # x\n"
+            f"    capabilities: [{DOCUMENT}]\n"
+        ),
+    ),
+    "no id in brackets": (
+        f"name: refunds\nx-skillwire: {{capabilities: [{DOCUMENT}]}}\n",
+        f"name: refunds\nx-skillwire: {{id: refunds, capabilities: [{DOCUMENT}]}}\n",
+    ),
+    "an id without a value": (
+        f"name: refunds\nx-skillwire:\n  id:\n  capabilities: [{DOCUMENT}]\n",
+        f"name: refunds\nx-skillwire:\n  id: refunds\n  capabilities: [{DOCUMENT}]\n",
+    ),
+    "no id, and another name": (
+        f"name: returns\nx-skillwire: {{capabilities: [{DOCUMENT}]}}\n",
+        f"name: returns\nx-skillwire: {{capabilities: [{DOCUMENT}]}}\n",
+    ),
     "an empty block": ("x-skillwire: {}\n", f"x-skillwire: {{capabilities: [{DOCUMENT}]}}\n"),
     "no block": ("name: refunds\n", "name: refunds\n"),
 }
@@ -101,11 +124,22 @@ def test_a_fix_corrects_the_fault_and_keeps_comments_and_order(before: str, afte
 
 
 def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
-    before = b"\xef\xbb\xbf--- \r\nname: refunds\r\nx-skillwire:\r\n  version: 1.0\r\n---\t\r\nbody \xff\n"
+    block = b"x-skillwire:\r\n  id: refunds\r\n  version: 1.0\r\n"
+    before = b"\xef\xbb\xbf--- \r\nname: refunds\r\n" + block + b"---\t\r\nbody \xff\n"
     after = before.replace(
         b"1.0\r\n", b'"1.0.0"\r\n  capabilities:\r\n    - resource://skills/refunds/document\r\n'
     )
-    assert apply_fixes(before, FIXES, BLOCK_KEY, "refunds") == after
+    assert apply_fixes(before, TESTED, BLOCK_KEY, "refunds") == after
+
+
+def test_adopting_adds_a_version_to_a_block() -> None:
+    for before, after in (
+        ("x-skillwire:\n  # ours\n  id: a\n", 'x-skillwire:\n  # ours\n  version: "0.1.0"\n  id: a\n'),
+        ("x-skillwire:\n  version: # later\n", 'x-skillwire:\n  version: "0.1.0" # later\n'),
+        ("x-skillwire: {version: 3}\n", "x-skillwire: {version: 3}\n"),
+    ):
+        fixed = apply_fixes(f"---\n{before}---\n".encode(), ADOPTION_RULES, BLOCK_KEY, "a")
+        assert fixed.decode() == f"---\n{after}---\n"
 
 
 def test_only_faults_of_the_given_rules_are_fixed() -> None:
@@ -126,7 +160,8 @@ def test_a_fix_changes_no_other_field_and_no_body(
     block |= {"tags": tags, "version": version}
     del block["capabilities"]
     content = as_skill_md(raw) + body
-    after = apply_fixes(content, FIXES, BLOCK_KEY, "refunds")
+    tested = [each for each in FIXES if each.startswith("contract-") or each == Rule.ALLOWED_TOOLS_FORMAT]
+    after = apply_fixes(content, tested, BLOCK_KEY, "refunds")
     assert after[split(after).body :] == content[split(content).body :]
     found = dict(read_document(after, "SKILL.md", None).frontmatter or {})
     inner = found[BLOCK_KEY]

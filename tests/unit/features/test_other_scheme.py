@@ -258,6 +258,37 @@ async def test_tools_and_prompts_differ_only_in_their_uris(mode: Any, channel: C
         )
 
 
+@pytest.mark.parametrize(
+    ("typed", "start"),
+    [
+        (f"{PREFIX}acme", PREFIX),
+        (f"{PREFIX}docs/an", PREFIX),
+        (PREFIX, PREFIX),
+        ("github://", PREFIX),
+        ("github://owner/re", PREFIX),
+        ("skill://acme", "skill://"),
+        ("skill://docs/an", "skill://"),
+        ("acme", ""),
+        ("github://other/", None),
+    ],
+)
+async def test_name_completes_as_typed_and_loads(typed: str, start: str | None) -> None:
+    server = SkillServer("s", options=ServeOptions(**GITHUB)).add(in_code())
+    async with Client(server.build()) as client:
+        done = await ask(
+            client,
+            "completion/complete",
+            ref={"type": "ref/prompt", "name": "skill"},
+            argument={"name": "name", "value": typed},
+        )
+        values = done["completion"]["values"]
+        assert bool(values) == (start is not None)
+        for value in values:
+            assert value.startswith(start)
+            if typed.endswith(("acme", "an")):
+                assert (await client.get_prompt("skill", {"name": value})).messages
+
+
 @in_both_eras
 async def test_every_page_of_a_list_can_be_reached(mode: Any) -> None:
     library = Library([source()])

@@ -78,6 +78,8 @@ async def test_instance_is_loaded_by_every_spelling_on_every_surface(mode: Any, 
         read = await client.call_tool("skill-resource", {"skill": name, "path": "SKILL.md"})
         assert text_of(read) == TEXT
         assert text_of(await client.call_tool("skill-resource", {"skill": name, "path": ""})) == "SKILL.md"
+        folder = await ask(client, "resources/directory/read", uri=ANVIL.removesuffix("/SKILL.md"))
+        assert [each["uri"] for each in folder["resources"]] == [ANVIL]
         assert prompt_text(await client.get_prompt("skill", {"name": name})) == TEXT
 
 
@@ -113,6 +115,11 @@ async def test_arguments_of_template_prompts_are_completed(mode: Any) -> None:
             ("skill", "name", "docs/r", ["docs/rocket/guide"]),
             ("skill", "name", "app/users/x", ["app/users/x0", "app/users/x1", "app/users/x2"]),
             ("skill", "name", "notes/", ["notes/2025/"]),
+            ("skill", "name", "/docs/r", ["/docs/rocket/guide"]),
+            ("skill", "name", "code:docs/r", ["code:docs/rocket/guide"]),
+            ("skill", "name", "other:docs/r", []),
+            ("skill", "name", "skill://docs/r", ["skill://docs/rocket/guide"]),
+            ("skill", "name", "skill://notes/", ["skill://notes/2025/"]),
         ]:
             reference = PromptReference(type="ref/prompt", name=prompt)
             done = await client.complete(reference, {"name": argument, "value": typed})

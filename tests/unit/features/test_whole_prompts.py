@@ -13,6 +13,7 @@ from mcp_types import TextContent
 from skillwire import FolderSource, Library, ServeOptions, Skill
 from skillwire.cli.main import run
 from skillwire.cli.serve import serve
+from skillwire.config.choice import ConfigFlags
 from skillwire.errors import UsageError
 from skillwire.host import SkillsClient
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
@@ -89,6 +90,17 @@ async def test_skill_over_the_budget_is_its_document_and_says_so(mode: Any) -> N
         assert note == f"This is {reason}. The other files that it names are resources beside it."
 
 
+async def test_single_large_document_names_no_other_files() -> None:
+    large = skill("large", body="x" * 4000)
+    reason = "its `SKILL.md` has about 1,017 tokens, and the limit is 1,000"
+    async with connected("auto", large, options=limited(1000)) as client:
+        _, prompt = (await client.list_prompts()).prompts
+        assert (prompt.description, prompt.meta) == (f"Does large. ({reason})", None)
+        document, note = await texts(client, "large")
+    assert document.encode() == large.files["SKILL.md"]
+    assert note == f"The skill has no other files; {reason}."
+
+
 async def test_size_is_checked_before_anything_is_read(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "large", {"a.md": "x" * 4000})
     library = Library([FolderSource(tmp_path)])
@@ -132,9 +144,12 @@ async def test_file_that_is_no_text_is_left_out() -> None:
     odd = skill("odd", files={"a.md": b"\xff\xfe", "b.md": b"b\n"})
     library = await library_of(odd)
     async with Client(skills_server(library, options=WHOLE)) as client:
-        assert await texts(client, "odd") == [stitched(odd, "b.md")]
-        listed = (await client.list_prompts()).prompts[1]
-        assert (listed.meta or {})["dev.skillwire/resources"] == ["skill://odd/SKILL.md", "skill://odd/b.md"]
+        for prompt, arguments in (("odd", None), ("skill", {"name": "odd"})):
+            got = await client.get_prompt(prompt, arguments)
+            assert [each.content.text for each in got.messages] == [stitched(odd, "b.md")]  # type: ignore[union-attr]
+            listed = (await client.list_prompts()).prompts[1].meta or {}
+            assert listed["dev.skillwire/resources"] == ["skill://odd/SKILL.md", "skill://odd/b.md"]
+            assert (got.meta or {}).items() >= listed.items()
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -159,6 +174,7 @@ async def test_arguments_change_only_the_document() -> None:
     async with Client(skills_server(library, options=WHOLE)) as client:
         (text,) = await texts(client, "fix", {"issue": "42"})
         assert text.endswith("Fix 42.\n\n--- a.md ---\n$issue\n")
+        assert "dev.skillwire/resources" not in ((await client.get_prompt("fix", {"issue": "42"})).meta or {})
         assert (await client.list_prompts()).prompts[1].meta is None
     assert await compared(library, WHOLE) == []
 
@@ -176,8 +192,6 @@ def test_every_whole_prompt_equals_its_resources(drawn: list[dict[str, bytes]], 
         skills = [skill(f"s{number}", files=each) for number, each in enumerate(drawn)]
         library = await library_of(*skills)
         async with Client(skills_server(library, options=limited(tokens))) as client:
-            for number in range(len(skills)):  # learn which files are no text
-                await client.get_prompt(f"s{number}")
             whole = [prompt for prompt in (await client.list_prompts()).prompts if prompt.meta]
             reports = [each async for each in compare_prompts(SkillsClient(client))]
         assert [each.finding for each in reports] == [None] * len(whole)
@@ -187,7 +201,8 @@ def test_every_whole_prompt_equals_its_resources(drawn: list[dict[str, bytes]], 
 
 
 def test_verify_proves_prompts_of_a_served_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    write_skill(tmp_path / "skills", "refunds", {"references/guide.md": "# Guide\n"})
+    folder = write_skill(tmp_path / "skills", "refunds", {"references/guide.md": "# Guide\n"})
+    (folder / "references" / "binary.md").write_bytes(b"\xff\xfe")
     write_skill(tmp_path / "skills", "returns")
     served = skillwire("serve", tmp_path / "skills", "--no-config", "--prompts", "whole")
     assert run(["verify", "--surfaces", "--", *map(str, served)]) == 0
@@ -207,4 +222,9 @@ def test_verify_proves_prompts_of_a_served_folder(tmp_path: Path, capfd: pytest.
 def test_wrong_budgets_are_wrong_usage(tmp_path: Path, arguments: list[str], told: str) -> None:
     prompts = "whole" if "--prompts" in arguments else "document"
     with pytest.raises(UsageError, match=told):
-        serve([str(tmp_path)], no_config=True, prompts=prompts, prompt_tokens=int(arguments[-1]))
+        serve(
+            [str(tmp_path)],
+            config=ConfigFlags(no_config=True),
+            prompts=prompts,
+            prompt_tokens=int(arguments[-1]),
+        )

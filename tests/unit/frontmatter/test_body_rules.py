@@ -53,7 +53,7 @@ def judged(
 def dead(body: str, *files: str) -> list[str]:
     """Return the messages about missing files in a skill with these files."""
     found = problems(body, files=("SKILL.md", *files))
-    return [each.message for each in found if each.rule is Rule.LINK_MISSING]
+    return [each.message for each in found if each.rule in {Rule.LINK_MISSING, Rule.LINK_CASE}]
 
 
 def lonely(body: str, *files: str, elsewhere: str = "") -> list[str]:
@@ -125,10 +125,10 @@ def test_a_typo_in_a_link_gets_the_right_path() -> None:
 
 
 @pytest.mark.parametrize("body", ["See FORMS.md.", "See `FORMS.md`", "[x](Forms.md)", "`sh ./FORMS.md`"])
-def test_a_file_in_another_case_is_a_dead_link(body: str) -> None:
+def test_a_file_in_another_case_has_its_own_rule(body: str) -> None:
     (problem,) = problems(body, files={"SKILL.md", "forms.md"})
-    assert problem.rule is Rule.LINK_MISSING
-    assert problem.hint.startswith("write `forms.md`")
+    assert (problem.rule, problem.severity) == (Rule.LINK_CASE, "warning")
+    assert problem.hint == "write `forms.md`, or rename the file"
 
 
 @pytest.mark.parametrize("body", ["See forms.md.", "See skill.md", "```\nFORMS.md\n```\nforms.md"])

@@ -235,3 +235,10 @@ def assert_json(value: object) -> None:
                 assert isinstance(key, str)
                 assert_json(key)
                 assert_json(item)
+
+
+def test_a_colon_in_plain_text_is_explained_without_parser_words() -> None:
+    content = b"---\nname: refunds\ndescription: Refunds: who gets what\n---\n"
+    (problem,) = read_document(content, "SKILL.md", "refunds").problems
+    assert problem.message == "not YAML: a colon followed by a space begins another field here"
+    assert problem.hint == "put quotes around a value that contains `: `"

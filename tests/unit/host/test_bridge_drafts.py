@@ -10,6 +10,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire import State
+from skillwire.core.record import SkillFile
 from skillwire.host import Outcome, SkillsClient, verify_server
 from skillwire.protocol.claims import SkillClaim
 from skillwire.protocol.delivery import ArchiveFormat
@@ -24,6 +25,7 @@ from tests.support.draft_servers import (
     ROOT,
     archive_a,
     archive_b,
+    digest,
     draft_c,
     entry_a,
     entry_b,
@@ -82,6 +84,11 @@ async def unpacked(script: ScriptedServer) -> SkillClaim:
 def fetched(script: ScriptedServer) -> list[str]:
     reads = [params["uri"] for method, params in script.asked if method == "resources/read"]
     return [uri for uri in reads if uri != INDEX]
+
+
+def digests(bridge: Bridge) -> set[str]:
+    files = [file for entry in bridge.library.catalog.entries.values() for file in entry.files]
+    return {file.digest.text for file in files if isinstance(file, SkillFile)}
 
 
 def held_back(bridge: Bridge) -> dict[str, str]:
@@ -153,6 +160,23 @@ async def test_bridge_refuses_an_archive_that_changed_after_its_approval(state: 
         bridge.approve("up", await unpacked(script))
         await bridge.until_offered(GOOD)
         assert await SkillsClient(client).read(LOGO) == b"LIE"
+
+
+@pytest.mark.rule("H15", "H17")
+async def test_approved_new_version_is_passed_on_before_the_next_poll(state: State) -> None:
+    script = ARCHIVED["b-zip"]()
+    async with bridged(script, state) as (bridge, client):
+        bridge.approve("up", await unpacked(script))
+        await bridge.until_offered(GOOD)
+        files = {**FILES, f"{ROOT}/references/a%20b.md": b"new"}
+        archive = packed(ZIP, files)
+        entry = entry_b(url=None, digest=None, archives=[archive_b(ZIP, archive)])
+        script.files = {INDEX: index_of(entry), f"{ROOT}.zip": archive}  # the server notifies no one
+        bridge.approve("up", await unpacked(script))
+        await bridge.until(lambda: digest(b"new") in digests(bridge) and bridge.offered == {GOOD})
+        assert "new" in text_of(
+            await client.call_tool("skill-resource", {"skill": "good", "path": "references/a b.md"})
+        )
 
 
 @every_archive

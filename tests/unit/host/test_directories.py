@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from skillwire import Host, LiveSkill, ServerSource, Skill, SkillRequest, SkillServer
 from skillwire.errors import VerificationError
@@ -147,6 +148,31 @@ async def test_server_without_folders_is_reported_plainly(path: str) -> None:
     assert script.count("resources/directory/read") == 0
 
 
+NO_SUCH = "error: server `acme`: the skill has no file or folder `files`; an empty path lists its files"
+
+
+@pytest.mark.parametrize(("path", "code"), [("files", -32602), ("files", -32002), ("files/", -32602)])
+async def test_missing_folder_of_a_dynamic_skill_is_told_plainly(path: str, code: int) -> None:
+    script = live()
+    refusal = MCPError(code, "no file is served at it")
+    script.read, script.folders = {"skill://x/files": refusal}, {"skill://x/files": refusal}
+    async with open_host("auto", Person(), acme=script) as host:
+        await (session := host.session()).load("acme:x")
+        assert await folder_text(session, path) == NO_SUCH.replace("`files`", f"`{path}`")
+
+
+@pytest.mark.parametrize("broken", ["read", "folders"])
+async def test_other_refusals_of_a_server_are_told_as_such(broken: str) -> None:
+    script = live()
+    script.read = script.folders = {"skill://x/files": MCPError(-32602, "nothing here")}
+    setattr(script, broken, {"skill://x/files": MCPError(-32603, "the disk is full")})
+    async with open_host("auto", Person(), acme=script) as host:
+        await (session := host.session()).load("acme:x")
+        text = await folder_text(session, "files")
+    assert "the server refused" in text
+    assert "no file or folder" not in text
+
+
 @pytest.mark.rule("H2", "H25")
 async def test_endless_list_of_resources_ends_the_search_for_a_folder() -> None:
     async with Client(live(declared={}, resources=endless()).server()) as connection:
@@ -174,4 +200,4 @@ async def test_folder_of_our_own_dynamic_skill_is_listed() -> None:
             await host.discover()
             await (session := host.session()).load("acme:x")
             assert (await folder_text(session, "")).splitlines()[2:-1] == ["SKILL.md"]
-            assert "resources/directory/read" not in await folder_text(session, "refs")
+            assert await folder_text(session, "files") == NO_SUCH

@@ -71,7 +71,10 @@ async def test_failed_pull_leaves_no_files(mode: Any, lie: Any, tmp_path: Path) 
     assert tree(tmp_path) == {}
 
 
-@pytest.mark.parametrize("path", ["a%2F..%2Fb.md", "CON", "a%00b", "trailing.", "C:x", "a/%2e%2e/%2e%2e/b"])
+@pytest.mark.parametrize(
+    "path",
+    ["a%2F..%2Fb.md", "CON", "a%00b", "trailing.", "C:x", "a/%2e%2e/%2e%2e/b", ".git/config", "a/.GIT/HEAD"],
+)
 async def test_unsafe_file_names_are_not_written(path: str, tmp_path: Path) -> None:
     script = ScriptedServer()
     script.publish("refunds", {path: b"x"})

@@ -31,6 +31,32 @@ def handles(*skills: HostedSkill) -> list[str]:
     return [each.handle for each in Registry(skills)]
 
 
+@pytest.mark.rule("H10")
+def test_unlisted_skill_renames_no_listed_skill() -> None:
+    registry = Registry([skill("acme", "team/guide"), skill("mine", "notes/plan", local=True)])
+    for each in (
+        skill("acme", "docs/a/guide"),
+        skill("acme", "docs/b/guide"),
+        skill("acme", "guide"),
+        skill("mine", "plan", local=True),
+    ):
+        registry = registry.having(each)
+        registry = registry.having(each)  # a new version of it
+    assert [each.handle for each in registry] == [
+        "acme:guide",
+        "plan",
+        "acme:docs/a/guide",
+        "acme:docs/b/guide",
+        "acme:skill://guide",
+        "mine:plan",
+    ]
+    for each in registry:
+        assert registry.resolve(each.handle).identity == each.identity
+    assert registry.resolve("guide").handle == "acme:guide"
+    assert registry.resolve("docs/a/guide").handle == "acme:docs/a/guide"
+    assert registry.problems == ()
+
+
 @pytest.mark.rule("H9", "H10")
 def test_server_skill_path_cannot_imitate_another_label() -> None:
     evil, other = skill("acme", "mine/refunds"), skill("acme", "acme/orders")

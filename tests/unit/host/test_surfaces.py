@@ -201,6 +201,17 @@ async def test_prompt_naming_foreign_resources_is_a_finding(meta: dict[str, Any]
     assert report.finding.rule is Rule.SURFACE_SHAPE
 
 
+async def test_result_of_a_prompt_overrides_the_list() -> None:
+    listed = {**NAMED, "dev.skillwire/resources": [*FILES, "skill://x/binary.md"]}
+    report = await report_of(listed, HONEST, stated=NAMED)
+    assert (report.finding, report.resources) == (None, 3)
+    report = await report_of(NAMED, HONEST, stated={"other": 1})
+    assert (report.finding, report.resources) == (None, 3)
+    for uris in ([], ["skill://other/SKILL.md"], [MAIN]):
+        report = await report_of(NAMED, HONEST, stated={**NAMED, "dev.skillwire/resources": uris})
+        assert (report.finding is None) == (not uris)  # an empty list means all files
+
+
 async def test_unreadable_prompt_resource_is_a_finding() -> None:
     report = await report_of({**NAMED, "dev.skillwire/resources": [MAIN, "skill://x/none.md"]}, HONEST)
     assert report.finding is not None

@@ -191,11 +191,29 @@ async def test_skill_of_a_template_is_loaded_by_its_label(mode: Any, name: str) 
     async with open_host(mode, person := Person(), acme=(script := documented())) as host:
         session = host.session()
         text = await ask(session, "read_skill", name=name)
-        assert text.startswith("The skill `acme:guide`, from the server `acme`.")
+        assert text.startswith("The skill `acme:docs/acme/guide`, from the server `acme`.")
         assert "# A" in await ask(session, "read_skill_file", name=name, path="references/a.md")
         assert [each.skill.uri for each in person.loads] == [ACME]
         assert person.loads[0].inspection.files is not None  # they have digests, as those of any skill
     assert script.count("skills/get") == 1
+
+
+async def test_text_of_a_template_skill_names_another_below_it() -> None:
+    notes = {"uriTemplate": "skill://docs/{product}/guide/{topic}/SKILL.md", "name": "n", "description": "N."}
+    script = documented(DOCS, notes)
+    script.publish("docs/acme/guide/notes")
+    note = next(each for each in script.entries if "notes" in each["uri"])
+    script.entries = [each for each in script.entries if each is not note]
+    script.got = {**script.got, note["uri"]: note}
+    async with open_host("auto", Person(), acme=script) as host:
+        session = host.session()
+        await ask(session, "read_skill", name="acme:docs/acme/guide")
+        told = await ask(session, "read_skill_file", name="acme:docs/acme/guide", path="notes/skill.md")
+        assert "the skill `acme:docs/acme/guide/notes` is not loaded" in told
+        text = await ask(session, "read_skill", name="notes/skill.md")
+        assert text.startswith("The skill `acme:docs/acme/guide/notes`, from the server `acme`.")
+        text = await ask(session, "read_skill_file", name="acme:docs/acme/guide", path="notes/skill.md")
+        assert "Does notes." in text
 
 
 @pytest.mark.rule("H10")

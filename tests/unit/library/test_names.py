@@ -46,6 +46,15 @@ def test_the_label_distinguishes_a_skill_of_a_later_source() -> None:
     assert handles(catalog(*sources)) == ["refunds", "mine/refunds"]
 
 
+@pytest.mark.parametrize("order", [("team", "mine"), ("mine", "team")])
+def test_label_and_name_mean_the_root_skill_in_any_order(order: tuple[str, str]) -> None:
+    names = Names(catalog(*(MemorySource([skill("a/twin"), skill("twin")], label=each) for each in order)))
+    for label in order:
+        for name in (f"{label}:twin", f"{label}/twin", f"/{label}/twin/skill.md"):
+            found = names.find(name)
+            assert (found.origin.source, found.origin.path.partition("/")[0]) == (label, "twin")
+
+
 @pytest.mark.parametrize(
     "name", ["twin", "skill://one/tw", "on/twin", "", "/", "skill://", "one/twin/other.md", "../one/twin"]
 )

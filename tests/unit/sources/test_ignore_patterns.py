@@ -95,7 +95,7 @@ def _ignored_by_git(root: Path, lines: list[str]) -> set[str]:
 
 def _ignored(lines: list[str]) -> set[str]:
     patterns = PathPatterns(lines)
-    return {path for path, is_folder in _TREE.items() if patterns.match(path, folder=is_folder)}
+    return {path for path, is_folder in _TREE.items() if patterns.ignores(path, folder=is_folder)}
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -122,7 +122,7 @@ def test_patterns_match_like_git(repository: Path, lines: list[str]) -> None:
 )
 def test_pattern_matches_whole_names(pattern: str, left_out: tuple[str, ...], kept: tuple[str, ...]) -> None:
     patterns = PathPatterns([pattern])
-    assert {path for path in (*left_out, *kept) if patterns.match(path, folder=False)} == set(left_out)
+    assert {path for path in (*left_out, *kept) if patterns.ignores(path, folder=False)} == set(left_out)
 
 
 _HOSTILE = {

@@ -1,4 +1,1 @@
-"""Find the servers in the configuration files of MCP clients.
-
-These files are only read, never changed.
-"""
+"""Find the servers in the configuration files of MCP clients, and describe how to connect each client."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from skillwire.config.clients.files import ClientEnvironment, ClientFile, as_object
+from skillwire.config.clients.writer import ClientWriter
 from skillwire.errors import SkillwireError
 from skillwire.host.connections.labels import slug
 from skillwire.host.connections.target import Target
@@ -72,7 +73,7 @@ class Variables:
         return self.value(name)
 
     def _editor_value(self, name: str) -> str:
-        """Return the value of `${NAME}` in an editor's file. Raises `EntryError`."""
+        """Return the value of `env:NAME`, `workspaceFolder` and similar names. Raises `EntryError`."""
         if name in self.predefined:
             if name not in _SEPARATORS:  # a path can reveal the user's name, so it counts as a secret
                 self.used.add(name)
@@ -290,6 +291,9 @@ def _as_text(key: str, value: object) -> str:
     raise EntryError(f"`{key}` contains a value that is not a string")
 
 
+ServersReader = Callable[[Mapping[str, object], ClientFile, ClientEnvironment], Iterator[DeclaredServer]]
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """An MCP client: where its files are, and how to read the servers in them."""
@@ -300,5 +304,9 @@ class Client:
     """The client's name in messages."""
     files: Callable[[ClientEnvironment], Iterator[ClientFile]]
     """Returns the files that the client reads, nearest first."""
-    servers: Callable[[Mapping[str, object], ClientFile, ClientEnvironment], Iterator[DeclaredServer]]
+    servers: ServersReader
     """Returns the servers in the content of one file."""
+    writer: ClientWriter | None = None
+    """How a server is written into the client's files; None if this is not one client."""
+    project_servers: ServersReader | None = None
+    """Reads the file in a project that the writer writes, if `servers` does not."""

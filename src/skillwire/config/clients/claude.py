@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from skillwire.config.clients.base import (
     BRACES,
@@ -13,6 +14,8 @@ from skillwire.config.clients.base import (
     entries,
 )
 from skillwire.config.clients.files import ClientEnvironment, ClientFile, as_object
+from skillwire.config.clients.project import PROJECT
+from skillwire.config.clients.writer import BRACED, ClientWriter, Connection, Fields
 
 
 def _code_files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
@@ -35,7 +38,28 @@ def _code_servers(
         yield declare_server(name, server, variables)
 
 
-CLAUDE_CODE = Client("claude-code", "Claude Code", _code_files, _code_servers)
+def _has_code(client_env: ClientEnvironment) -> bool:
+    folder = client_env.named("CLAUDE_CONFIG_DIR", client_env.home / ".claude")
+    return folder.is_dir() or any(each.exists() for each in _code_files(client_env))
+
+
+CLAUDE_CODE = Client(
+    "claude-code",
+    "Claude Code",
+    _code_files,
+    _code_servers,
+    ClientWriter(
+        ("mcpServers",),
+        lambda _, connection: connection.fields(stdio="stdio", http="http"),
+        lambda client_env: list(_code_files(client_env)),
+        _has_code,
+        "start a new session; `/mcp` shows the server",
+        PurePosixPath(".mcp.json"),
+        "it asks you whether you trust the server of the project",
+        changes=BRACED,
+    ),
+    PROJECT.servers,
+)
 
 
 def _desktop_files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
@@ -49,4 +73,22 @@ def _desktop_servers(
         yield declare_server(name, raw, Variables(NONE, client_env.environment))
 
 
-CLAUDE_DESKTOP = Client("claude-desktop", "Claude Desktop", _desktop_files, _desktop_servers)
+def _desktop_fields(_name: str, connection: Connection) -> Fields | None:
+    return None if connection.url is not None else connection.fields()
+
+
+CLAUDE_DESKTOP = Client(
+    "claude-desktop",
+    "Claude Desktop",
+    _desktop_files,
+    _desktop_servers,
+    ClientWriter(
+        ("mcpServers",),
+        _desktop_fields,
+        lambda client_env: list(_desktop_files(client_env)),
+        lambda client_env: any(each.path.parent.is_dir() for each in _desktop_files(client_env)),
+        "start it again",
+        first="quit it first, because it can overwrite its file when it quits",
+        url_note="for a URL, use Settings > Connectors; it must be reachable from the internet",
+    ),
+)

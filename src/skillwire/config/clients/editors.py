@@ -1,8 +1,11 @@
 """Cursor and VS Code: where their files are, which variables they support, and how they describe servers."""
 
+import json
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 
 from skillwire.config.clients.base import (
     Client,
@@ -16,10 +19,13 @@ from skillwire.config.clients.base import (
     parse_target,
 )
 from skillwire.config.clients.files import ClientEnvironment, ClientFile
+from skillwire.config.clients.writer import BRACED, ClientWriter
 from skillwire.host.connections.target import Target
 
 _MAX_BYTES = 1024 * 1024
 _EDITIONS = ("Code", "Code - Insiders")
+_UNESCAPED = "!~*'()"
+"""Characters that `encodeURIComponent` of JavaScript does not escape."""
 
 
 def editor_variables(client_file: ClientFile, client_env: ClientEnvironment) -> Variables:
@@ -78,7 +84,34 @@ def _cursor_servers(
         yield declare_server(name, raw, variables, client_file.project, with_env_file())
 
 
-CURSOR = Client("cursor", "Cursor", _cursor_files, _cursor_servers)
+def _cursor_link(name: str, fields: Mapping[str, object]) -> str:
+    config = b64encode(_compact_json(fields).encode()).decode()
+    return (
+        "cursor://anysphere.cursor-deeplink/mcp/install"
+        f"?name={quote(name, safe='')}&config={quote(config, safe='')}"
+    )
+
+
+def _compact_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+CURSOR = Client(
+    "cursor",
+    "Cursor",
+    _cursor_files,
+    _cursor_servers,
+    ClientWriter(
+        ("mcpServers",),
+        lambda _, connection: connection.fields(),
+        lambda client_env: [ClientFile(client_env.home / ".cursor/mcp.json")],
+        lambda client_env: (client_env.home / ".cursor").is_dir(),
+        "restart it, and check in its settings for MCP that the server is enabled",
+        PurePosixPath(".cursor/mcp.json"),
+        changes=BRACED,
+        link=_cursor_link,
+    ),
+)
 
 
 def _vscode_files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
@@ -94,4 +127,30 @@ def _vscode_servers(
         yield declare_server(name, raw, variables, client_file.project, with_env_file())
 
 
-VSCODE = Client("vscode", "VS Code", _vscode_files, _vscode_servers)
+def _vscode_user_files(client_env: ClientEnvironment) -> list[ClientFile]:
+    """Return the file of the default profile of each edition that is there, else of the first edition."""
+    folders = [client_env.application_data / edition / "User" for edition in _EDITIONS]
+    there = [folder for folder in folders if folder.is_dir()]
+    return [ClientFile(folder / "mcp.json") for folder in there or folders[:1]]
+
+
+def _vscode_link(name: str, fields: Mapping[str, object]) -> str:
+    return f"vscode:mcp/install?{quote(_compact_json({'name': name, **fields}), safe=_UNESCAPED)}"
+
+
+VSCODE = Client(
+    "vscode",
+    "VS Code",
+    _vscode_files,
+    _vscode_servers,
+    ClientWriter(
+        ("servers",),
+        lambda _, connection: connection.fields(stdio="stdio", http="http"),
+        _vscode_user_files,
+        lambda client_env: any((client_env.application_data / each).is_dir() for each in _EDITIONS),
+        "run `MCP: List Servers` in the Command Palette, start the server and confirm that you trust it",
+        PurePosixPath(".vscode/mcp.json"),
+        changes=BRACED,
+        link=_vscode_link,
+    ),
+)

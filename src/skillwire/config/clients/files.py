@@ -69,22 +69,31 @@ class ClientFile:
 
     def read(self) -> Mapping[str, object]:
         """Return the content of the file. Raises `ClientFileError`."""
+        return self.parse(self.read_bytes())
+
+    def read_bytes(self) -> bytes:
+        """Return the bytes of the file. Raises `ClientFileError`, also if there are too many."""
         try:
             limit = _MAX_SHARED_BYTES if self.in_project else _MAX_BYTES
             with self.path.open("rb") as opened:
                 content = opened.read(limit + 1)
-            if len(content) > limit:
-                raise ClientFileError(f"it has more than {limit:,} bytes")
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ClientFileError("it is not UTF-8") from error
         except OSError as error:
             raise ClientFileError(error.strerror or "it cannot be read") from error
+        if len(content) > limit:
+            raise ClientFileError(f"it has more than {limit:,} bytes")
+        return content
+
+    def parse(self, content: bytes) -> Mapping[str, object]:
+        """Return the values in the bytes of such a file. Raises `ClientFileError`."""
         try:
-            value = _PARSERS[self.format](text)
+            value = _PARSERS[self.format](content.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise ClientFileError("it is not UTF-8") from error
         except RecursionError as error:
             raise ClientFileError("it is nested too deeply") from error
-        except (ValueError, yaml.YAMLError) as error:  # TOML and JSON errors are ValueErrors
+        except yaml.YAMLError as error:
+            raise ClientFileError(f"it is not YAML: {_without_content(error)}") from error
+        except ValueError as error:  # of TOML and JSON
             raise ClientFileError(f"it is not {self.format.value}: {error}") from error
         if value is None:  # an empty YAML file
             return {}
@@ -96,6 +105,14 @@ class ClientFile:
 def as_object(value: object) -> Mapping[str, object]:
     """Return `value` if it is an object, else an empty object."""
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _without_content(error: yaml.YAMLError) -> str:
+    """Return the message of an error and its place, without the text there, which may be secret."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return "its content is invalid"
+    mark = error.problem_mark
+    return f"{error.problem}: line {mark.line + 1} column {mark.column + 1}"
 
 
 def _parse_json(text: str) -> object:

@@ -1,7 +1,9 @@
 """Gemini CLI: `.gemini/settings.json` in a project or the home directory, with variables such as `$NAME`."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import cast
 
 from skillwire.config.clients.base import (
@@ -15,7 +17,11 @@ from skillwire.config.clients.base import (
     parse_target,
 )
 from skillwire.config.clients.files import ClientEnvironment, ClientFile
+from skillwire.config.clients.writer import ClientWriter
 from skillwire.host.connections.target import Target
+
+_CHANGED = re.compile(r"\$[\w{]|%[A-Za-z_]\w*%")
+"""Matches variables. `%NAME%` is one on Windows only."""
 
 
 def _files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
@@ -43,4 +49,18 @@ def _names(value: object) -> list[object] | None:
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
-GEMINI = Client("gemini", "Gemini CLI", _files, _servers)
+GEMINI = Client(
+    "gemini",
+    "Gemini CLI",
+    _files,
+    _servers,
+    ClientWriter(
+        ("mcpServers",),
+        lambda _, connection: connection.fields("httpUrl"),
+        lambda client_env: [ClientFile(client_env.home / ".gemini/settings.json")],
+        lambda client_env: (client_env.home / ".gemini").is_dir(),
+        "start a new session in a folder that you trust; `/mcp` shows the server",
+        PurePosixPath(".gemini/settings.json"),
+        changes=_CHANGED,
+    ),
+)

@@ -1,5 +1,6 @@
 """Goose: the MCP servers among the `extensions` in `config.yaml`. Goose keeps secrets outside this file."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -17,11 +18,14 @@ from skillwire.config.clients.base import (
     with_headers,
 )
 from skillwire.config.clients.files import ClientEnvironment, ClientFile, Format, as_object
+from skillwire.config.clients.writer import ClientWriter, Connection, Fields
 from skillwire.host.connections.target import Target
 from skillwire.safe_text import quoted
 
 _SERVERS = frozenset({"stdio", "streamable_http", "sse"})
 """Types of extensions that are MCP servers. The other types are built into Goose."""
+_DESCRIPTION = "Agent Skills"
+_TIMEOUT_SECONDS = 300
 
 
 def _files(client_env: ClientEnvironment) -> Iterator[ClientFile]:
@@ -55,4 +59,39 @@ def _target(entry: Entry) -> Target:
     return with_headers(replace(target, headers={}), {name: headers.expand(text) for name, text in texts})
 
 
-GOOSE = Client("goose", "Goose", _files, _servers)
+def _fields(name: str, connection: Connection) -> Fields:
+    reach: Fields = {"type": "streamable_http", "uri": connection.url}
+    if connection.url is None:
+        reach = {"type": "stdio", "cmd": connection.command[0], "args": list(connection.command[1:])}
+    return {
+        "name": name,
+        "enabled": True,
+        **reach,
+        "envs": {},
+        "env_keys": [],
+        **({} if connection.url is None else {"headers": {}}),
+        "description": _DESCRIPTION,
+        "timeout": _TIMEOUT_SECONDS,
+    }
+
+
+def _key(name: str) -> str:
+    """Return the key that Goose derives from the name of an extension."""
+    joined = "".join(name.split()).lower()
+    return "".join(each if re.fullmatch(r"[a-z0-9_-]", each) else "_" for each in joined)
+
+
+GOOSE = Client(
+    "goose",
+    "Goose",
+    _files,
+    _servers,
+    ClientWriter(
+        ("extensions",),
+        _fields,
+        lambda client_env: list(_files(client_env)),
+        lambda client_env: any(each.path.parent.is_dir() for each in _files(client_env)),
+        "start a new session",
+        key=_key,
+    ),
+)

@@ -13,6 +13,7 @@ from skillwire.config.clients.files import ClientEnvironment, ClientFile, Client
 from skillwire.config.clients.gemini import GEMINI
 from skillwire.config.clients.goose import GOOSE
 from skillwire.config.clients.project import PROJECT
+from skillwire.config.clients.windsurf import WINDSURF
 from skillwire.core.names import find_close_matches
 from skillwire.errors import UsageError
 from skillwire.host.connections.addresses import is_plain_http, resolves_to_private
@@ -28,6 +29,7 @@ CLIENTS: tuple[Client, ...] = (
     CODEX,
     GEMINI,
     GOOSE,
+    WINDSURF,
     PROJECT,
 )
 _MAX_SERVERS = 1000

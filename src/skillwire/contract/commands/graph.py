@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.folders import check_folders
@@ -34,6 +35,7 @@ def graph(
     ] = False,
     block_key: BlockKey = None,
     follow_links: FollowLinks = False,
+    config: ConfigOptions = None,
 ) -> int:
     """Show the dependencies between skills, as declared by `depends_on` in the contract's metadata block.
 
@@ -48,7 +50,8 @@ def graph(
     skillwire graph ./skills --format mermaid > skills.mmd
     ```
     """
-    library = load_library(paths or [], follow_links=follow_links)
+    chosen = choose_config(config, named=bool(paths))
+    library = load_library(paths or [], follow_links=follow_links, config=chosen)
     drawn = check_folders(library, block_key).checked.repository.graph
     kind = "json" if json else format
     if kind == "json":

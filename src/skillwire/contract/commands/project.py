@@ -6,6 +6,7 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
+from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.projection import Plan, check_out_is_separate, differences, plan_projection, write
@@ -35,6 +36,7 @@ def project(
     ] = False,
     block_key: BlockKey = None,
     follow_links: FollowLinks = False,
+    config: ConfigOptions = None,
 ) -> int:
     """Write copies of skills that use only standard fields, for uploaders that reject all other fields.
 
@@ -51,7 +53,8 @@ def project(
     skillwire project ./skills --out ./upload --check
     ```
     """
-    library = load_library([path], follow_links=follow_links)
+    chosen = choose_config(config, named=True)
+    library = load_library([path], follow_links=follow_links, config=chosen)
     check_out_is_separate(library, out)
     plan = plan_projection(library, block_key)
     print_problems(stderr_console(), plan.problems)

@@ -1,4 +1,4 @@
-"""Connect an SDK client to a target, with traffic limits and errors that state the reason."""
+"""Connect a client of the MCP SDK to a server. Limits its traffic, and reports why a connection failed."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -122,7 +122,7 @@ class _Outgoing(_Stream):
         if self._traffic.failure:
             raise anyio.ClosedResourceError
         if isinstance(message, JSONRPCRequest):
-            self._traffic.ask(message.id, message.method)
+            self._traffic.start_request(message.id, message.method)
         elif isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
             self._traffic.finish_request((message.params or {}).get("requestId"))
         await self._stream.send(item)

@@ -42,8 +42,11 @@ def slug(text: str) -> str:
 
 
 def url_slug(url: str) -> str:
-    """Return a label for a URL, created from its host, port and path only."""
-    parts = urlsplit(url)
+    """Return a label for a URL, created from its host, port and path only; `server` for an invalid URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return slug("")
     return slug(f"{parts.netloc.rpartition('@')[2]}{parts.path}")
 
 

@@ -58,7 +58,7 @@ _END = 100
 class StderrTail:
     """Keeps the end of a program's stderr, through a pipe.
 
-    The text may contain anything, so the program must not write it to the terminal.
+    The text may contain anything, such as control sequences, so it goes to the pipe and not to the terminal.
     """
 
     def __init__(self) -> None:

@@ -93,6 +93,7 @@ class Target:
         """
         url = text.removeprefix(_SERVER)
         if url.startswith(("http://", "https://")):
+            _require_url(url)
             return cls(url_slug(url), url=url, as_written=without_query(url), typed=True)
         if text.startswith(COMMAND) and (words := _words(text)):
             return cls(command_slug(words), command=words, cwd=_relevant_folder(words))
@@ -112,7 +113,10 @@ class Target:
 
     @property
     def place(self) -> str:
-        """The URL without secrets, or the program's name without arguments, for models, clients and logs."""
+        """The URL without its user, query and fragment, or the program's name without arguments.
+
+        For models, clients and logs. A secret in the path of the URL stays.
+        """
         if self.url is not None:
             return self.as_written
         return f"{PurePath(self.command[0]).name}{' …' * (len(self.command) > 1)}"
@@ -169,6 +173,16 @@ class Target:
     def login_identity(self) -> str:
         """Identifies the server to which a login belongs: its URL as `without_query` returns it."""
         return self.identity if self.url is None else without_query(self.url)
+
+
+def _require_url(url: str) -> None:
+    """Raise `UsageError` if a text is not a URL with a host."""
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:  # the original message would repeat the address, including secrets
+        host = None
+    if not host:
+        raise UsageError("the server's address is not a URL", hint="for example `https://example.com/mcp`")
 
 
 def _words(text: str) -> tuple[str, ...]:

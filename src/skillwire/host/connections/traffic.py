@@ -234,7 +234,7 @@ class Traffic:
 
     # Requests to the server, and its responses
 
-    def ask(self, request: RequestId, method: str) -> None:
+    def start_request(self, request: RequestId, method: str) -> None:
         """Register a request before it is sent, with the limits for its response."""
         expected = _expected.get() or Expected()
         expected.answer = self._pending[request] = self._answer(method, expected)

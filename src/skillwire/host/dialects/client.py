@@ -84,6 +84,14 @@ async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
     Raises `MCPError`, `LoginRequiredError` if the server requires a login, and `ValidationError` if the SDK
     rejects the result.
     """
+    result, _ = await _send(client, method, params)
+    return result
+
+
+async def _send(
+    client: Client, method: str, params: Mapping[str, object]
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Send a request, and return its result without `_meta`, and the `_meta`. Raises the errors of `ask`."""
     request = _Request(method=method, params=_Params.model_validate(params))
     try:
         result = await client.session.send_request(request, _Result)
@@ -91,7 +99,7 @@ async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
         if (login_required := wants_login(error)) is not None:
             raise login_required from error
         raise
-    return dict(result.model_extra or {})
+    return dict(result.model_extra or {}), result.meta or {}
 
 
 @dataclass(slots=True)
@@ -374,9 +382,12 @@ class SkillsClient:
                 yield cast("Mapping[str, Any]", prompt)
         listing.findings.raise_first()
 
-    async def prompt(self, name: str) -> Mapping[str, Any]:
-        """Return the result of `prompts/get` for a name. Raises `VerificationError` or `MCPError`."""
-        return await self._ask(PROMPTS_GET, {"name": name}, name)
+    async def prompt(self, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the result of `prompts/get` for a name, and its `_meta`.
+
+        Raises `VerificationError` or `MCPError`.
+        """
+        return await self._ask_with_meta(PROMPTS_GET, {"name": name}, name)
 
     @asynccontextmanager
     async def _reserve(self, uri: str, size: int) -> AsyncGenerator[None]:
@@ -417,9 +428,20 @@ class SkillsClient:
         max_bytes: int | None = None,
         budget: Budget | None = None,
     ) -> dict[str, Any]:
+        result, _ = await self._ask_with_meta(method, params, place, max_bytes, budget)
+        return result
+
+    async def _ask_with_meta(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        place: str,
+        max_bytes: int | None = None,
+        budget: Budget | None = None,
+    ) -> tuple[dict[str, Any], Mapping[str, Any]]:
         with limit_answer(max_bytes, budget) as expected:
             try:
-                return await ask(self._client, method, **params)
+                return await _send(self._client, method, params)
             except ValidationError as error:  # the SDK validates the shape of some responses
                 at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
                 message = f"the answer does not follow the protocol, at {quoted(at)}"

@@ -127,7 +127,11 @@ async def _discover(
 
 
 def _dialect_of_templates(client: SkillsClient, indexed: ListedTemplates) -> Dialect:
-    """Return the dialect of a server that lists templates only. `indexed` contains those in its index."""
+    """Return the dialect of a server that lists templates and no skills.
+
+    It is the final version if the server declares the extension, else the dialect of a template in its index
+    (`indexed`), else unknown (`SCAN`).
+    """
     if client.declared is not None:
         return Dialect.FINAL
     return next((each.dialect for each in indexed.claims.values()), Dialect.SCAN)

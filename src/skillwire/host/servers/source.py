@@ -179,13 +179,13 @@ class ServerSource(Source):
         if not self._prepared:
             self._prepared = True
             with anyio.move_on_after(_START_SECONDS if self._live else None):
-                await self._refresh()
+                await self.refresh()
             self._fresh = True
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         await self.prepare()
         if not self._fresh:
-            await self._refresh()
+            await self.refresh()
         self._fresh = False
         if self._failure is not None:
             raise self._failure
@@ -209,7 +209,7 @@ class ServerSource(Source):
             async with aclosing(self._transport.wait_for_changes(self._every)) as notifications:
                 async for _ in notifications:
                     begin = time.monotonic()
-                    await self._refresh()  # fetched here, so that no reader has to wait
+                    await self.refresh()  # fetched here, so that no reader has to wait
                     yield EVERYWHERE
                     took = time.monotonic() - begin
                     await anyio.sleep(min(max(3 * took, _MIN_PAUSE), _MAX_PAUSE))
@@ -283,7 +283,7 @@ class ServerSource(Source):
         except MCPError as error:
             raise SourceError(str(refusal(uri, error))) from error
 
-    async def _refresh(self) -> None:
+    async def refresh(self) -> None:
         """List all skills. The next scan returns the result or raises the failure."""
         try:
             listing = await self._transport.list()

@@ -15,7 +15,7 @@ from skillwire.errors import (
 )
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Changes, needs_new_approval
-from skillwire.host.errors import translated_errors
+from skillwire.host.errors import is_missing, translated_errors
 from skillwire.host.hosted_skill import (
     HostedSkill,
     Identity,
@@ -138,7 +138,7 @@ class LoadedFiles:
     async def document(self, loaded: LoadedSkill) -> bytes:
         """Return the `SKILL.md` of an approved skill. Raises `HostError`.
 
-        The `SKILL.md` must be text. For a server's skill, its frontmatter must equal the claim (H13).
+        The `SKILL.md` must be text. For a server's skill, its frontmatter must match the claim (H13).
         """
         skill = loaded.skill
         main = skill.main
@@ -165,22 +165,33 @@ class LoadedFiles:
     async def read_or_list(self, loaded: LoadedSkill, path: str) -> str:
         """Return a file, or the list of files in a folder, as text for the model.
 
-        In a dynamic skill, a path that cannot be read as a file is listed as a folder.
+        In a dynamic skill, a path that cannot be read as a file is listed as a folder. Raises `HostError`.
         """
         if self.is_folder(loaded, path):
-            return await self.list(loaded, path)
+            return await self._list_live(loaded, path, refused_file=None)
         try:
             return (await self.read(loaded, path)).text
         except UnavailableError as error:
             if loaded.skill.files is not None:
                 raise
-            try:
-                return await self.list(loaded, path)
-            except VerificationError as folder_error:
-                message = f"it is not a file, or cannot be read; {folder_error.problems[0].message}"
-                raise UnavailableError(loaded.skill.origin, f"{quoted(path)}: {message}") from error
-            except UnavailableError:
-                raise error from None
+            return await self._list_live(loaded, path, refused_file=error)
+
+    async def _list_live(
+        self, loaded: LoadedSkill, path: str, *, refused_file: UnavailableError | None
+    ) -> str:
+        """Return the list of files in a folder. `refused_file` is the error of reading it as a file."""
+        try:
+            return await self.list(loaded, path)
+        except VerificationError as error:
+            if refused_file is None:
+                raise
+            message = f"it is not a file, or cannot be read; {error.problems[0].message}"
+            raise UnavailableError(loaded.skill.origin, f"{quoted(path)}: {message}") from refused_file
+        except UnavailableError as error:
+            if is_root(path) or not is_missing(error) or not is_missing(refused_file or error):
+                raise refused_file or error from None
+            message = f"the skill has no file or folder {quoted(path)}; an empty path lists its files"
+            raise UnavailableError(loaded.skill.origin, message) from error
 
     async def list(self, loaded: LoadedSkill, path: str) -> str:
         """Return the list of files below a folder, as text for the model. Raises `HostError`.

@@ -15,7 +15,15 @@ from skillwire.host.place import Place
 from skillwire.host.places import Places
 from skillwire.host.registry import Registry
 from skillwire.host.servers.packed import read_packed
-from skillwire.host.session.loaded_skills import LoadedFiles, LoadedSkill, LoadedSkills, Reading, is_root
+from skillwire.host.servers.records import path_of
+from skillwire.host.session.loaded_skills import (
+    LoadedFiles,
+    LoadedSkill,
+    LoadedSkills,
+    NotLoadedError,
+    Reading,
+    is_root,
+)
 from skillwire.host.session.model_text import catalog_prompt, resource_text, shown_text, skill_text
 from skillwire.host.session.tools import AgentTool, session_tools
 from skillwire.protocol.verify import file_faults
@@ -138,8 +146,11 @@ class Session:
         if self._files.has(loaded, path):
             return loaded, path
         beside = self._places.registry.find_beside(path, loaded.skill)
-        if beside is None or beside.skill is None:
+        if beside is None:
             return loaded, path
+        if beside.skill is None:  # a skill of a template, which was never looked up
+            label, uri = beside.identity
+            raise NotLoadedError(f"{label}:{'/'.join(path_of(uri))}")
         if beside.identity == loaded.skill.identity:
             return loaded, beside.path or SKILL_FILE
         return self._loaded_skills.get(beside.skill), beside.path or SKILL_FILE

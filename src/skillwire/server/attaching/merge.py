@@ -67,7 +67,7 @@ class Merger:
     """Combines the server's handlers with the handlers for skills. The server's own names take precedence."""
 
     def __init__(self, features: Iterable[Feature], freshness: Freshness, taken: TakenNames) -> None:
-        """Merge `features` into a server. `taken` records names that the server and the skills both use."""
+        """Prepare to merge `features`. `taken` records names that the server and the skills both use."""
         self._features = tuple(features)
         self._freshness = freshness
         self._taken = taken

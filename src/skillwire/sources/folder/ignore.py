@@ -67,7 +67,7 @@ class IgnoreRules:
         """Return whether the patterns leave out `path` or a folder above it."""
         if self._patterns is None:
             return False
-        return self._patterns.match(path, folder=folder)
+        return self._patterns.ignores(path, folder=folder)
 
     def matches_any_part(self, path: str, *, folder: bool) -> bool:
         """Return whether `path` or a folder above it is left out. Used for the targets of links."""

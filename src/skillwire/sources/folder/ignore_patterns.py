@@ -113,7 +113,7 @@ class PathPatterns:
     def __bool__(self) -> bool:
         return self._begin != 0
 
-    def match(self, path: str, *, folder: bool) -> bool:
+    def ignores(self, path: str, *, folder: bool) -> bool:
         """Return whether a path or a folder above it is left out.
 
         `folder` tells whether the path is a folder.

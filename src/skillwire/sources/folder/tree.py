@@ -78,9 +78,9 @@ class Tree:
     ) -> None:
         """Walk `start` and everything below it, and add the folders to the tree.
 
-        If a skill was good in the tree `before` and is broken now, its last good version stays, if it was
-        retained. A plain skill that `find_cached` returns is not read again if it is unchanged. By default,
-        `find_cached` returns the plain skills of `before`.
+        `before` is the previous tree. If a skill was good there and is broken now, its last good version is
+        kept. `find_cached` looks up plain skills that were read earlier; by default, those in `before`. They
+        are not read again if they are unchanged.
         """
         skill_folders = {} if before is None else before.skill_folders
         if find_cached is None:

@@ -65,6 +65,12 @@ class WatchPlan:
         return cls._with_ancestors(locations, set(), folders)
 
     @classmethod
+    def for_file(cls, path: str | os.PathLike[str]) -> "WatchPlan":
+        """Return the plan for one file, which need not exist: its folder, or the nearest that exists."""
+        folders = {os.path.dirname(each) for each in (os.path.abspath(path), os.path.realpath(path))}  # noqa: PTH100, PTH120
+        return cls._with_ancestors([os.fspath(path)], set(), set(filter(os.path.isdir, folders)))
+
+    @classmethod
     def _with_ancestors(
         cls, targets: Iterable[str], deep: Collection[str], flat: Collection[str]
     ) -> "WatchPlan":

@@ -1,6 +1,6 @@
 """The address of a repository: `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
 
-A GitHub repository can also be given by its web address: `github.com/owner/repo`, with or without a scheme.
+A repository can also be given by the address of its web page, or by its clone URL (`sources/git/pages.py`).
 """
 
 import re
@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from skillwire.core.names import name_fault, path_fault
 from skillwire.errors import InvalidValueError
+from skillwire.sources.git.pages import canonical_address
 
 GITHUB = "github:"
 GIT = "git+"
@@ -26,13 +27,12 @@ _FORM = (
 _PATH_RULE = "a folder in the repository, such as `skills/writing`"
 _REF_RULE = "the name of a branch or a tag, or the full hash of a commit"
 
-_WEB_PAGE = re.compile(r"(?:https?://)?(?:www\.)?github\.com/", re.ASCII | re.IGNORECASE)
-_TREE = re.compile(r"([^/@]+/[^/@]+)/(?:tree|blob)/([^/@]+)((?:/[^@]*)?)")
-"""Matches the part of a folder's or file's web address after the host: repository, branch and path."""
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 _REPO = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _GITHUB_PARTS = re.compile(r"([^/@]*)/([^/@]*)([/@].*)?")
 _SCP_PARTS = re.compile(r"(\w[\w.-]*@\w[\w.-]*):(?!//|-)([^\s?\\]+)", re.ASCII)
+_MAX_REF_PARTS = 8
+"""Maximum number of names in a path that are taken for the end of a branch name."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII | re.IGNORECASE)
 # A path segment may begin with `@`, as in `packages/@acme/skills`. A tag may contain `@`, as in `acme@1.0.0`.
 _BEFORE_REF = re.compile(r"(?<!/)@")
@@ -58,12 +58,10 @@ class Repository:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Parse an address. Raises `InvalidValueError`, whose message contains no secret."""
-        if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
-            raise InvalidValueError(
-                "repository", _redact(text), "printable text; remove the escaped characters"
-            )
-        if (page := _WEB_PAGE.match(text)) is not None:
-            return cls._parse_github(text, _parse_web_page(text[page.end() :]))
+        _require_printable(text)
+        if (canonical := canonical_address(text)) is not None:
+            text = canonical
+            _require_printable(text)
         if text.startswith(GITHUB):
             return cls._parse_github(text, text.removeprefix(GITHUB))
         if text.startswith(GIT):
@@ -74,6 +72,22 @@ class Repository:
     def is_pinned(self) -> bool:
         """Whether the ref is a commit, whose content never changes."""
         return _COMMIT.fullmatch(self.ref) is not None
+
+    def readings(self) -> tuple[Self, ...]:
+        """Return what the address may mean, this repository first.
+
+        The name of a branch or tag may continue in the path: `finance@feature` may mean the branch
+        `feature/finance`. A repository cannot have both branches.
+        """
+        if not self.ref or not self.path or self.is_pinned:
+            return (self,)
+        names = self.path.split("/")
+        ends = range(1, min(len(names), _MAX_REF_PARTS) + 1)
+        longer = (
+            replace(self, ref=f"{self.ref}/{'/'.join(names[:end])}", path="/".join(names[end:]))
+            for end in ends
+        )
+        return (self, *(each for each in longer if not _BAD_REF.match(each.ref)))
 
     @property
     def label(self) -> str:
@@ -91,7 +105,8 @@ class Repository:
     def _parse_github(cls, text: str, named: str) -> Self:
         parts = _GITHUB_PARTS.fullmatch(named)
         owner, repo, rest = parts.groups(default="") if parts else ("", "", "")
-        repo = repo.removesuffix(".git")
+        while repo.endswith(".git"):
+            repo = repo.removesuffix(".git")
         if not _OWNER.fullmatch(owner) or not _REPO.fullmatch(repo) or repo in {".", ".."}:
             raise InvalidValueError("repository", _redact(text), f"`{GITHUB}owner/repo[/path][@ref]`")
         path, ref = _split_ref(rest)
@@ -140,15 +155,9 @@ class Repository:
         return cls(url, "", _ref(ref), "", unquote(user) if who else "", unquote(token) if who else "")
 
 
-def _parse_web_page(address: str) -> str:
-    """Return `owner/repo[/path][@ref]` for the part of a page's URL after the host.
-
-    Also accepts pages of folders and files.
-    """
-    found = _TREE.fullmatch(address.removesuffix("/"))
-    if found is None:
-        return address.removesuffix("/")
-    return f"{found[1]}{unquote(found[3]).removesuffix('/SKILL.md')}@{found[2]}"
+def _require_printable(text: str) -> None:
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
+        raise InvalidValueError("repository", _redact(text), "printable text; remove the escaped characters")
 
 
 def _split(address: str) -> SplitResult | None:

@@ -1,7 +1,7 @@
 """A repository on its server: look up refs and fetch commits."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -49,21 +49,22 @@ class GitRemote:
         self._token = repository.token or token or ""
         self._with_token = repository.protocol in TOKEN_PROTOCOLS
 
-    async def tip(self, ref: str, folder: Path) -> RemoteRef:
-        """Return `ref`, or the default branch if `ref` is empty, with its current commit.
+    async def first_tip(self, refs: Sequence[str], folder: Path) -> tuple[int, RemoteRef]:
+        """Return the first of `refs` that exists, with its current commit, and its index.
 
-        A branch takes precedence over a tag with the same name.
-
-        Raises `SourceError` if there is no such ref.
+        An empty ref is the default branch. A branch takes precedence over a tag with the same name. Raises
+        `SourceError` if no ref exists.
         """
-        names = _candidate_refs(ref)
+        candidates = [_candidate_refs(ref) for ref in refs]
+        names = [name for each in candidates for name in each]
         peeled = (f"{name}^{{}}" for name in names)  # the commit of an annotated tag
         commits = await self._list_refs((*names, *peeled), folder)
-        for name in names:
-            if name in commits:
-                return RemoteRef(name, commits.get(f"{name}^{{}}", commits[name]))
-        if ref:
-            raise self.missing_ref_error(ref)
+        for at, each in enumerate(candidates):
+            for name in each:
+                if name in commits:
+                    return at, RemoteRef(name, commits.get(f"{name}^{{}}", commits[name]))
+        if refs[0]:
+            raise self.missing_ref_error(refs[0])
         raise SourceError(f"{quoted(self._named)} has no default branch; name one, as in `@main`")
 
     async def check_reachable(self, folder: Path) -> None:

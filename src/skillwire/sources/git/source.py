@@ -70,7 +70,9 @@ class GitFetcher(Fetcher):
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self.place = repository.place
+        self._readings = repository.readings()
         self._repository = repository
+        """What the address means: the first reading, until the server has told which refs exist."""
         self._limits = limits or Limits()
         self._max_bytes = max_bytes
         self._cache = GitCache(cache.absolute(), repository.url)
@@ -80,6 +82,9 @@ class GitFetcher(Fetcher):
 
     def last(self) -> Snapshot | None:
         record = self._cache.record(self._repository.ref, self._repository.path)
+        if record is None and (reading := self._recorded_reading()) is not None:
+            self._repository = reading
+            record = self._cache.record(reading.ref, reading.path)
         if record is None:
             return None
         root = self._root(record.commit)
@@ -89,6 +94,10 @@ class GitFetcher(Fetcher):
         if snapshot != self._snapshot:
             self._snapshot = snapshot
         return self._snapshot if root.is_dir() else None
+
+    def _recorded_reading(self) -> Repository | None:
+        """Return the reading of the address that an earlier process fetched, or None."""
+        return next((each for each in self._readings if self._cache.record(each.ref, each.path)), None)
 
     async def fetch(self) -> Snapshot:
         if self._repository.is_pinned and (last := self.last()) is not None:
@@ -126,7 +135,11 @@ class GitFetcher(Fetcher):
         """Return the ref and commit to serve. If the address names a commit, only check access."""
         ref = self._repository.ref
         if not self._repository.is_pinned:
-            return await self._remote.tip(ref, self._cache.folder)
+            at, found = await self._remote.first_tip(
+                [each.ref for each in self._readings], self._cache.folder
+            )
+            self._repository = self._readings[at]
+            return found
         await self._remote.check_reachable(self._cache.folder)
         return RemoteRef(ref, ref)
 

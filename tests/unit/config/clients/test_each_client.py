@@ -380,3 +380,18 @@ def test_nothing_is_written(machine: Machine) -> None:
     before = {path: path.read_bytes() for path in machine.home.parent.rglob("*") if path.is_file()}
     machine.known()
     assert {path: path.read_bytes() for path in machine.home.parent.rglob("*") if path.is_file()} == before
+
+
+def test_windsurf_under_both_of_its_names(machine: Machine) -> None:
+    machine.environment["TEAM"] = "blue"
+    site = {"serverUrl": "https://acme.example/${env:TEAM}/mcp"}
+    machine.own(".codeium/windsurf/mcp_config.json", {"mcpServers": {"old": PROGRAM, "site": site}})
+    machine.own(".config/devin/mcp_config.json", {"mcpServers": {"new": {"url": "https://acme.example/mcp"}}})
+    targets = {name: server.target for name, server in machine.known().labels.items()}
+    assert set(targets) == {"old", "site", "new"}
+    assert targets["old"] is not None
+    assert targets["old"].command == STDIO
+    assert targets["site"] is not None
+    assert targets["site"].url == "https://acme.example/blue/mcp"
+    assert targets["new"] is not None
+    assert targets["new"].url == "https://acme.example/mcp"

@@ -91,7 +91,6 @@ def test_label_is_folder_or_repository_name(text: str, label: str) -> None:
         ("https://github.com/acme/skills/tree/--upload-pack=x", "ref"),
         ("github.com/", "repository"),
         ("github.com/acme", "repository"),
-        ("github.com/acme/skills?tab=readme", "repository"),
         ("https://github.com/-acme/skills", "repository"),
         ("github:", "repository"),
         ("github:acme", "repository"),
@@ -122,7 +121,7 @@ def test_label_is_folder_or_repository_name(text: str, label: str) -> None:
         ("git+https://host.example/b\n", "repository"),
         ("github:acme/skills@\x00", "repository"),
         ("github:acme/\udcff", "repository"),
-        ("https://host.example/b.git", "repository"),
+        ("https://host.example/b", "repository"),
     ],
 )
 def test_unsafe_addresses_are_refused_with_the_rule(text: str, field: str) -> None:

@@ -100,7 +100,7 @@ class Hooks:
     async def _read_resource(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
         """Answer for documents about all skills, refuse hidden and shadowed files, and pass on other reads.
 
-        If FastMCP refuses a file beside a visible `SKILL.md`, Skillwire answers.
+        If FastMCP refuses another file of a skill whose `SKILL.md` is visible, Skillwire serves the file.
         """
         assert theirs is not None, "FastMCP reads resources"
         params, (view, selection, hidden) = context.params or {}, await self._visible()

@@ -1,0 +1,91 @@
+"""What a source means that a person types: `owner/repo`, and the URL of a host without a path.
+
+Only arguments of the command line are read this way, never the configuration file, `SKILLS_DIR` or the pages.
+The result has one meaning everywhere, so it can be stored.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+
+from skillwire.config.source_config import source_parts
+from skillwire.config.source_kinds import names_repository
+from skillwire.errors import UsageError
+from skillwire.protocol.delivery import detect_archive_format
+from skillwire.safe_text import quoted
+from skillwire.terminal.messages import print_notice
+
+_OWNER_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*", re.ASCII)
+_HOST_ONLY = re.compile(r"https?://[^/?#@\\\s]+/?", re.IGNORECASE)
+
+
+def typed_sources(arguments: Sequence[str], *, with_token: bool = False) -> list[str]:
+    """Return the sources in the arguments of a command, each in a form with one meaning.
+
+    Reports on stderr what an argument means if it could mean something else. A host without a path is asked
+    whether it is an MCP server; it gets no token. `with_token` tells whether a token will be sent to the
+    source, which must then be written in full. Raises `UsageError` for an argument with two meanings.
+    """
+    return [
+        typed_source(part, with_token=with_token)
+        for argument in arguments
+        for part in source_parts(argument) or [argument]
+    ]
+
+
+def typed_source(argument: str, *, with_token: bool = False) -> str:
+    """Return one source in a form with one meaning, as `typed_sources` does. Raises `UsageError`."""
+    if os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
+        if names_repository(argument):
+            print_notice(
+                f"{quoted(argument)} is a folder here; the repository is written "
+                f"{quoted(f'https://{argument}' if ':' not in argument else f'git+{argument}')}"
+            )
+        return argument
+    if _OWNER_REPO.fullmatch(argument) and detect_archive_format(argument) is None:
+        return _owner_repo(argument)
+    return _host(argument, with_token=with_token) if _HOST_ONLY.fullmatch(argument) else argument
+
+
+def typed_server(argument: str, *, with_token: bool = False) -> str:
+    """Return the server that an argument names, as `typed_source` does for a host without a path.
+
+    If there is no server at `/mcp`, the argument stays unchanged. Raises `UsageError`.
+    """
+    if not _HOST_ONLY.fullmatch(argument):
+        return argument
+    found = _host(argument, with_token=with_token)
+    return argument if found.startswith("web+") else found
+
+
+def _owner_repo(argument: str) -> str:
+    """Return the repository on GitHub. Raises `UsageError` if a folder may be meant."""
+    owner = argument.partition("/")[0]
+    repository = f"github:{argument}"
+    if os.path.isdir(owner):  # noqa: PTH112 - as above
+        raise UsageError(
+            f"the folder {quoted(argument)} does not exist, and a repository could have this name, too",
+            hint=f"write `./{argument}` for the folder, or {quoted(repository)} for the repository",
+        )
+    print_notice(f"there is no folder {quoted(argument)}, so it means {quoted(repository)}")
+    return repository
+
+
+def _host(argument: str, *, with_token: bool) -> str:
+    """Return the MCP server at a host if there is one at `/mcp`, else its website.
+
+    Raises `UsageError` if a token would be sent to the server, because its address is only a guess.
+    """
+    from skillwire.config.server_probe import is_mcp_server  # noqa: PLC0415 - loads an HTTP client
+
+    address = argument.rstrip("/")
+    if not is_mcp_server(f"{address}/mcp"):
+        return f"web+{address}"
+    server = f"mcp+{address}/mcp"
+    if with_token:
+        raise UsageError(
+            f"{quoted(argument)} has an MCP server at `/mcp`, and a token needs an address written in full",
+            hint=f"write {quoted(server)} for the server, or `web+{address}` for the website",
+        )
+    print_notice(f"{quoted(argument)} means the server {quoted(server)}; its website is `web+{address}`")
+    return server
