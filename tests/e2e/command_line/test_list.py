@@ -135,3 +135,20 @@ def test_colours_can_be_switched_off(here: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("NO_COLOR", "1")
     _, shown = on_terminal("check", "skills")
     assert not re.search(rb"\x1b\[[0-9;]*3[0-9]", shown)
+
+
+def test_publish_and_serve_take_the_same_selectors(good: Path, cli: Cli) -> None:
+    done = cli("publish", "good", "--out", "site", "--only", "ref*", "--only", "tag:none", "--json")
+    assert [each["name"] for each in done.json["skills"]] == ["refunds"]
+    assert "1 skill left out by `--only` and `--exclude`" in done.err
+    assert "warning: `tag:none` matches no skill now" in done.err
+    served = subprocess.run(
+        skillwire("serve", "good", "--no-config", "--exclude", "ref*"),
+        input=b"",
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert b"1 skill left out by `--only` and `--exclude`" in served.stderr
+    done = cli("serve", "good", "--only", " ")
+    assert (done.code, "selects no skill" in done.err) == (2, True)
