@@ -10,6 +10,7 @@ from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.file import ConfigFile, SourceSettings, read_overrides
 from skillwire.config.library import check_command, load
 from skillwire.config.source_config import LibraryOptions, open_sources
+from skillwire.core.patterns import Selection
 from skillwire.core.problem import Rule, Severity
 from skillwire.errors import UsageError
 from skillwire.features.addition import AddedFeatures
@@ -52,6 +53,7 @@ def open_served_library(
     *,
     parts: Sequence[ServePart] = (),
     editable: bool = False,
+    selection: Selection | None = None,
 ) -> ServedLibrary:
     """Open all sources and return the served library, which is not loaded yet. Raises `UsageError`."""
     added = [each for part in parts for each in part.sources]
@@ -66,6 +68,7 @@ def open_served_library(
         sources,
         frozen=options.frozen or (configured.static and not more),
         visibility=None if file is None else VisibilityPolicy(read_overrides(file)),
+        selection=selection,
     )
     admin = AdminService(
         library,
@@ -110,6 +113,7 @@ async def start(gateway: ServedLibrary) -> None:
     for part in gateway.parts:
         part.loaded(gateway.context)
     print_notice(pluralize(len(catalog.entries), "skill"))
+    report_selection(library)
     _report_sources(gateway)
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
@@ -135,10 +139,20 @@ async def start(gateway: ServedLibrary) -> None:
         print_notice(f"{counts}{where}")
     elif (
         not catalog.entries
+        and not library.left_out
         and not library.pending_sources
         and not any(part.sources for part in gateway.parts)
     ):
         print_notice(NO_SKILLS if library.sources else "no source is configured; add one in the page")
+
+
+def report_selection(library: Library) -> None:
+    """Print how many skills `--only` and `--exclude` leave out, and which of them match nothing."""
+    if not library.selection:
+        return
+    print_notice(f"{pluralize(library.left_out, 'skill')} left out by `--only` and `--exclude`")
+    for selector in library.selection.unused():
+        print_notice(f"warning: {quoted(selector)} matches no skill now")
 
 
 def _report_sources(gateway: ServedLibrary) -> None:

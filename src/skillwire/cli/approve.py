@@ -1,32 +1,46 @@
-"""`skillwire approve`: approve the current version of a server's skill, or list approvals."""
+"""`skillwire approve`: approve the current versions of servers' skills, or list approvals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import anyio
 from cyclopts import Parameter
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from skillwire.cli.diff import print_changes
-from skillwire.cli.remote import find_unpacked, open_host, print_files
+from skillwire.cli.remote import APPROVAL, find_unpacked, open_host, print_files
+from skillwire.cli.select_skills import SelectedSkills, select_skills, targets_of
+from skillwire.cli.skill_texts import print_texts
 from skillwire.cli.state import open_existing_state, open_state
-from skillwire.cli.targets import Allow, TokenEnv, skill_targets
-from skillwire.errors import UsageError
+from skillwire.cli.targets import Allow, TokenEnv
+from skillwire.core.concurrency import process_in_order
+from skillwire.core.patterns import is_pattern
+from skillwire.errors import SkillwireError, UsageError
 from skillwire.host.approvals.questions import Inspection
+from skillwire.host.approve_all import ApprovalOutcome
 from skillwire.host.connections.target import Target
+from skillwire.host.host import Host
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.store.approvals import Approval, ApprovalStatus
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
-from skillwire.terminal.options import FromServers, Yes, json_of
+from skillwire.terminal.messages import pluralize, print_notice
+from skillwire.terminal.options import FromServers, NoPager, Yes, json_of
 from skillwire.terminal.output import (
-    confirm,
+    ask,
     is_interactive,
+    print_error,
     print_json,
     print_line,
     stderr_console,
     stdout_console,
 )
+from skillwire.terminal.pager import print_paged
+
+_KEPT_AT_ONCE = 8
+"""Maximum number of skills whose texts are read at once."""
 
 
 def print_approvals(*, as_json: bool) -> int:
@@ -69,88 +83,239 @@ def _approval_row(approval: Approval) -> dict[str, object]:
 
 
 def approve(
-    skill: Annotated[
-        str | None,
-        Parameter(name="SKILL", help="`LABEL:NAME` or `LABEL:URI`. Without it, list all approvals."),
+    skills: Annotated[
+        list[str] | None,
+        Parameter(
+            name="SKILL",
+            help="`LABEL:NAME`, `LABEL:URI`, or a pattern such as `LABEL:*`. Without it, list all approvals.",
+        ),
     ] = None,
     /,
     *,
     servers: FromServers = None,
     yes: Yes = False,
+    no_pager: NoPager = False,
     allow: Allow = None,
     token_env: TokenEnv = None,
     json: Annotated[
         bool,
         json_of(
             "[{origin, uri, approval, approved_at, tools}] or {origin, uri, approval,"
-            " bridge: {passed_on, reason}}"
+            " bridge: {passed_on, reason}} or {approved: [{origin, uri, approval,"
+            " bridge: {passed_on, reason}}], refused: [{skill, reason}]}"
         ),
     ] = False,
 ) -> int:
-    """Approve a server's skill, with exactly the files that the server lists now.
+    """Approve skills of servers, each with exactly the files that its server lists now.
 
-    Shows the skill, and what has changed since your last approval. The approval ends when a file is added,
-    removed or changed. It grants no tools to the skill. If the files are in an archive, the archive is
-    fetched first. A warning tells you if `skillwire bridge` cannot offer the skill.
+    Shows the skills, and what has changed since your last approvals. At the question, `d` shows the text
+    that has changed. An approval ends when a file is added, removed or changed. It grants no tools to the
+    skill. If the files are in an archive, the archive is fetched first. A warning tells you if `skillwire
+    bridge` cannot offer a skill.
 
-    Exit code 1: you refused.
+    A pattern means the skills that match now, not those that the server adds later. A skill without a digest
+    for each file cannot be approved here; hosts ask for it in each session. After an approval, the text of
+    the skill is read and kept, so that `skillwire diff` can show later changes.
+
+    Exit code 1: you refused, or a skill could not be approved.
 
     For example:
 
     ```
     skillwire approve
     skillwire approve github:review
+    skillwire approve 'acme:*' github:review
     skillwire approve review --from http://127.0.0.1:8765/mcp --yes
     ```
     """
-    if skill is None:
+    if not skills:
         return print_approvals(as_json=json)
     if json and not yes:
         raise UsageError("`--json` cannot ask for confirmation", hint="add `--yes` to approve without asking")
-    targets = skill_targets(skill, servers, allow, token_env)
-    done = anyio.run(_approve, skill, targets, yes, json)
-    if done is None:
-        return 1
-    if json:
-        print_json(done)
-    return 0
+    targets = targets_of(skills, servers, allow, token_env)
+    request = _Request(targets, yes=yes, as_json=json, pager=not no_pager)
+    if len(skills) == 1 and not is_pattern(skills[0]):
+        return anyio.run(request.approve_one, skills[0])
+    return anyio.run(request.approve_many, skills)
 
 
-async def _approve(
-    skill: str,
-    targets: Sequence[Target],
-    yes: bool,  # noqa: FBT001 - `anyio.run` names nothing
-    as_json: bool,  # noqa: FBT001
-) -> dict[str, object] | None:
-    """Approve a skill. Return the approval as JSON, or None if the user refused."""
-    with open_state() as state:
-        async with open_host(targets, state) as host:
-            found = await find_unpacked(host, skill)
-            bridge_problem = host.why_not_bridged(found)
-            if found.approval_status is ApprovalStatus.APPROVED:
-                stderr_console().print(f"{found.quoted} is already approved in this version")
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One call of `approve`."""
+
+    targets: Sequence[Target]
+    yes: bool
+    as_json: bool
+    pager: bool
+
+    async def approve_one(self, skill: str) -> int:
+        """Show a skill, ask, and approve it. Return the exit code."""
+        with open_state() as state:
+            async with open_host(self.targets, state) as host:
+                found = await find_unpacked(host, skill)
+                bridge_problem = host.why_not_bridged(found)
+                if found.approval_status is ApprovalStatus.APPROVED:
+                    stderr_console().print(f"{found.quoted} is already approved in this version")
+                    _warn_of_bridge(bridge_problem)
+                    return self._done(_row(found, bridge_problem))
+                if not found.claimed.lasting:
+                    raise UsageError(
+                        f"cannot approve {found.quoted}: not all its files have digests",
+                        hint=_hint_without_digests(found, bridge_problem),
+                    )
+                target = next(each for each in self.targets if each.label == found.label)
+                if not self.as_json:
+                    _print_request(await host.inspect(found), target)
                 _warn_of_bridge(bridge_problem)
-                return _row(found, bridge_problem)
-            if not found.claimed.lasting:
-                raise UsageError(
-                    f"cannot approve {found.quoted}: not all its files have digests",
-                    hint=_hint_without_digests(found, bridge_problem),
-                )
-            target = next(each for each in targets if each.label == found.label)
-            if not as_json:
-                _print_request(await host.inspect(found), target)
-            _warn_of_bridge(bridge_problem)
-            if not yes and not is_interactive():
-                raise UsageError(
-                    "cannot ask for approval: stdin or stderr is not a terminal",
-                    hint="add `--yes` to approve without asking",
-                )
-            if not yes and not confirm("approve exactly this?"):
-                stderr_console().print("nothing was approved")
-                return None
-            await host.approve(found)
-            stderr_console().print(f"approved {found.quoted}")
-            return _row(found, bridge_problem)
+                if not await self._confirmed(host, [found], "approve exactly this?"):
+                    return 1
+                (outcome,) = await host.approve_all([found])
+                if outcome.reason:
+                    print_error(f"{found.quoted} was not approved: {outcome.reason}")
+                    return 1
+                stderr_console().print(f"approved {found.quoted}")
+                await _keep(host, [found])
+                return self._done(_row(found, bridge_problem))
+
+    def _done(self, row: dict[str, object]) -> int:
+        if self.as_json:
+            print_json(row)
+        return 0
+
+    async def approve_many(self, wanted: Sequence[str]) -> int:
+        """Show the skills, ask once, and approve each of them. Return the exit code."""
+        with open_state() as state:
+            async with open_host(self.targets, state) as host:
+                plan = await _plan(host, await select_skills(host, wanted))
+                if not self.as_json:
+                    await _print_plan(host, plan, pager=self.pager and not self.yes)
+                outcomes: list[ApprovalOutcome] = []
+                if plan.new:
+                    question = f"approve exactly {_these(plan.new)}?"
+                    if not await self._confirmed(host, plan.new, question):
+                        return 1
+                    outcomes = await host.approve_all(plan.new)
+                    await _keep(host, [each.skill for each in outcomes if not each.reason])
+                refused = {each.skill.handle: each.reason for each in outcomes if each.reason}
+                approved = [each.skill for each in outcomes if not each.reason]
+                return self._report(host, plan, approved, {**plan.failed, **refused})
+
+    def _report(
+        self, host: Host, plan: "_Plan", approved: Sequence[HostedSkill], refused: Mapping[str, str]
+    ) -> int:
+        for name, reason in refused.items():
+            print_error(f"{quoted(name)} was not approved: {reason}")
+        counts = [f"{pluralize(len(approved), 'skill')} approved"]
+        counts += [f"{len(plan.already):,} already approved"] if plan.already else []
+        counts += [f"{len(plan.unbound):,} cannot be approved permanently"] if plan.unbound else []
+        counts += [f"{len(refused):,} refused"] if refused else []
+        stderr_console().print(", ".join(counts))
+        if self.as_json:
+            rows = [_row(each, host.why_not_bridged(each)) for each in (*plan.already, *approved)]
+            reasons = [
+                {"skill": escape_invisible(name), "reason": escape_invisible(reason)}
+                for name, reason in refused.items()
+            ]
+            print_json({"approved": rows, "refused": reasons})
+        return 1 if refused else 0
+
+    async def _confirmed(self, host: Host, skills: Sequence[HostedSkill], question: str) -> bool:
+        """Return whether the user agrees. With `d`, show the texts and ask again."""
+        if self.yes:
+            return True
+        if not is_interactive():
+            raise UsageError(
+                "cannot ask for approval: stdin or stderr is not a terminal",
+                hint="add `--yes` to approve without asking",
+            )
+        while (answer := ask(question, "d")) == "d":
+            await print_texts(host, skills, pager=self.pager)
+        if answer != "y":
+            stderr_console().print("nothing was approved")
+        return answer == "y"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What would happen to the selected skills."""
+
+    new: Sequence[HostedSkill] = ()
+    already: Sequence[HostedSkill] = ()
+    unbound: Sequence[HostedSkill] = ()
+    """Skills that a pattern matches, but that have files without digests."""
+    failed: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+async def _plan(host: Host, selected: SelectedSkills) -> _Plan:
+    """Divide the skills by what would happen to them. Fetch archives, to know their files."""
+    new, already, unbound = list[HostedSkill](), list[HostedSkill](), list[HostedSkill]()
+    failed = dict(selected.failed)
+    for identity, each in selected.found.items():
+        try:
+            skill = await host.with_files(each)
+        except SkillwireError as error:
+            failed[each.handle] = str(error)
+            continue
+        if skill.approval_status is ApprovalStatus.APPROVED:
+            already.append(skill)
+        elif skill.claimed.lasting:
+            new.append(skill)
+        elif identity in selected.named:
+            failed[skill.handle] = f"not all its files have digests; {_hint_without_digests(skill, '')}"
+        else:
+            unbound.append(skill)
+    return _Plan(new, already, unbound, failed)
+
+
+async def _print_plan(host: Host, plan: _Plan, *, pager: bool) -> None:
+    """Print one line for each skill, with its files and what has changed since the last approval."""
+    console = stdout_console()
+    with console.capture() as captured:
+        await _print_planned(console, host, plan)
+    print_paged(console, captured.get(), pager=pager)
+
+
+async def _print_planned(console: Console, host: Host, plan: _Plan) -> None:
+    for skill in plan.new:
+        inspection = await host.inspect(skill)
+        size = "" if inspection.size is None else f", {inspection.size:,} bytes"
+        files = f"{pluralize(len(inspection.files or ()), 'file')}{size}"
+        status = APPROVAL[skill.approval_status].removeprefix("none: ").replace("none", "new")
+        console.print(Text.assemble((skill.handle, "bold cyan"), f"  {files}  ({status})"))
+        for effect in inspection.effects:
+            console.print(
+                Text.assemble(("  asks for: ", "yellow"), quoted(effect), "  (not granted by this)")
+            )
+        if inspection.changes:
+            console.print(Text(f"  {inspection.changes}", style="yellow"))
+        if problem := host.why_not_bridged(skill):
+            console.print(
+                Text(f"  `skillwire bridge` cannot offer it: {escape_invisible(problem)}", "yellow")
+            )
+    for skill in plan.unbound:
+        reason = "not all its files have digests, so hosts ask in each session"
+        console.print(Text.assemble((skill.handle, "cyan"), f"  left out: {reason}"))
+
+
+def _these(skills: Sequence[HostedSkill]) -> str:
+    return "this skill" if len(skills) == 1 else f"these {len(skills):,} skills"
+
+
+async def _keep(host: Host, skills: Sequence[HostedSkill]) -> None:
+    """Keep the texts of approved skills. Print how many texts are not kept."""
+    failures: list[int] = []
+
+    async def keep(skill: HostedSkill) -> int:
+        try:
+            return await host.keep_texts(skill)
+        except SkillwireError:
+            return 1
+
+    await process_in_order(skills, keep, failures.append, _KEPT_AT_ONCE)
+    if failed := sum(failures):
+        verb = "is" if failed == 1 else "are"
+        files = pluralize(failed, "file")
+        print_notice(f"{files} {verb} not kept, so `skillwire diff` cannot show later changes in full")
 
 
 def _hint_without_digests(found: HostedSkill, bridge_problem: str) -> str:

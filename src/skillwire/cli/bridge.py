@@ -13,7 +13,7 @@ from rich.text import Text
 
 from skillwire.app.areas import bridge_parts
 from skillwire.app.bridge_admin import BridgeAdmin
-from skillwire.app.gateway import ServedLibrary
+from skillwire.app.gateway import ServedLibrary, report_selection
 from skillwire.app.http import Endpoint
 from skillwire.app.process import log_to_stderr, run_loop
 from skillwire.app.service import HttpOptions, Service, serve_at
@@ -23,6 +23,7 @@ from skillwire.cli.targets import Allow, resolve_targets
 from skillwire.config.clients.known import KnownServers, is_address, known_servers
 from skillwire.config.library import load
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
+from skillwire.core.patterns import Selection
 from skillwire.core.problem import Rule
 from skillwire.errors import StateError, UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
@@ -48,9 +49,11 @@ from skillwire.terminal.options import (
     AllowPublic,
     BridgedPromptContents,
     ClientTokenEnv,
+    Exclude,
     Http,
     ListNonconforming,
     NoWellKnown,
+    Only,
     validate_budget,
 )
 from skillwire.terminal.output import stderr_console
@@ -83,6 +86,8 @@ def bridge(
             help="Offer all skills from this server to every client, without approval (repeatable).",
         ),
     ] = None,
+    only: Only = None,
+    exclude: Exclude = None,
     http: Http = None,
     catalog: Annotated[
         Literal["instructions", "tool-description"],
@@ -153,10 +158,11 @@ def bridge(
         frame=bridged_text,
         list_nonconforming=list_nonconforming,
     )
+    selection = Selection(only or (), exclude or ())
     endpoint = HttpOptions(http, token_env, allow_public, allow_host, allow_origin).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # one character for each bridge in the chain
     with state_or_error() as state:
-        run_loop(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known).run)
+        run_loop(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known, selection).run)
     return 0
 
 
@@ -174,6 +180,7 @@ class _Bridge:
     serve_options: ServeOptions
     endpoint: Endpoint | None
     well_known: bool
+    selection: Selection
 
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
@@ -182,8 +189,11 @@ class _Bridge:
             ]
             format_command = _approve_command_for(known_servers(os.environ))
             state, failure = (self.state, None) if isinstance(self.state, State) else (None, self.state)
-            library = await bridge_library(links, state, self.trusted, format_command, failure)
+            library = await bridge_library(
+                links, state, self.trusted, format_command, failure, selection=self.selection
+            )
             _print_summary(await load(library), len(links))
+            report_selection(library)
             # Only each server knows who may see its skills, so shared caches must not store any response.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(

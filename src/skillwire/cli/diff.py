@@ -1,19 +1,22 @@
 """`skillwire diff`: show how a server's skill differs from the approved version."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import anyio
+from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.cli.remote import find_unpacked, open_host
+from skillwire.cli.skill_texts import print_texts
 from skillwire.cli.state import open_state
 from skillwire.cli.targets import Allow, TokenEnv, skill_targets
 from skillwire.host.approvals.questions import Changes
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.safe_text import quote_if_needed
-from skillwire.terminal.options import FromServers, ServerSkill, json_of
+from skillwire.terminal.options import FromServers, NoPager, ServerSkill, json_of
 from skillwire.terminal.output import print_json, stderr_console, stdout_console
 
 
@@ -24,14 +27,19 @@ def diff(
     servers: FromServers = None,
     allow: Allow = None,
     token_env: TokenEnv = None,
+    summary: Annotated[bool, Parameter(help="Only list what has changed. Reads no files.")] = False,
+    no_pager: NoPager = False,
     json: Annotated[
         bool, json_of("{uri, origin, approval, changes: {added, removed, rotated, fields}}")
     ] = False,
 ) -> int:
     """Show how a server's skill differs from the version that you approved.
 
-    Compares digests, and reads no files. If the files are in an archive, the archive is fetched to list
-    them.
+    Lists the changed files, then shows the text that has changed, as a unified diff of the kept text that you
+    approved and the text that the server lists now. Both are compared with their digests first. Control
+    characters are made visible. If your approved text is not kept, the whole text of now is shown. With
+    `--summary` or `--json`, compares only digests, and reads no files. If the files are in an archive, the
+    archive is fetched.
 
     Exit code 0: the skill has not changed. 1: it has changed, or you never approved it.
 
@@ -42,25 +50,36 @@ def diff(
     skillwire diff review --from http://127.0.0.1:8765/mcp
     ```
     """
-    found, changes = anyio.run(_diff, skill, skill_targets(skill, servers, allow, token_env))
-    if json:
-        print_json(_as_json(found, changes))
-    elif changes is None:
-        stderr_console().print(
-            f"{found.quoted} was never approved; `skillwire approve {found.handle}` shows it and asks you"
-        )
-    elif changes:
-        print_changes(changes)
-    else:
-        stderr_console().print(f"{found.quoted} has not changed since you approved it")
-    return 0 if changes is not None and not changes else 1
+    targets = skill_targets(skill, servers, allow, token_env)
+    return anyio.run(_diff, skill, targets, _View(summary, not no_pager, json))
 
 
-async def _diff(skill: str, targets: Sequence[Target]) -> tuple[HostedSkill, Changes | None]:
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What to print."""
+
+    summary: bool
+    pager: bool
+    as_json: bool
+
+
+async def _diff(skill: str, targets: Sequence[Target], view: _View) -> int:
     with open_state() as state:
         async with open_host(targets, state) as host:
             found = await find_unpacked(host, skill)
-            return found, await host.diff(found)
+            changes = await host.diff(found)
+            if view.as_json:
+                print_json(_as_json(found, changes))
+            elif changes is None:
+                hint = f"`skillwire approve {found.handle}` shows it and asks you"
+                stderr_console().print(f"{found.quoted} was never approved; {hint}")
+            elif changes:
+                print_changes(changes)
+                if not view.summary:
+                    await print_texts(host, [found], pager=view.pager)
+            else:
+                stderr_console().print(f"{found.quoted} has not changed since you approved it")
+            return 0 if changes is not None and not changes else 1
 
 
 def print_changes(changes: Changes) -> None:

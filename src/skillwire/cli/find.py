@@ -31,7 +31,7 @@ from skillwire.library.names import (
 )
 from skillwire.protocol.delivery import detect_archive_format
 from skillwire.safe_text import escape_invisible, quoted
-from skillwire.terminal.messages import NoSuchSkillError
+from skillwire.terminal.messages import NoSuchSkillError, pluralize
 
 _PATHS = (".", "/", "~")
 """The characters with which a path may begin."""
@@ -172,12 +172,15 @@ def _in_folder(folder: str, config: ConfigChoice, *, follow_links: bool) -> Foun
     library = load_library([folder], follow_links=follow_links, config=alone)
     entry = _at(library, str(local_path(folder).resolve()))
     if entry is None:
-        errors = [problem for problem in library.catalog.problems if problem.severity is Severity.ERROR]
+        every = [problem for problem in library.catalog.problems if problem.severity is Severity.ERROR]
+        errors = [problem for problem in every if "/" not in problem.path]  # not of skills below it
         hint = (
             ""
             if errors
             else f"a skill is a folder with a `SKILL.md`; `skillwire list {folder}` lists skills below it"
         )
+        if more := len(every) - len(errors):
+            hint = "; ".join(filter(None, [hint, f"{pluralize(more, 'problem')} in skills below it"]))
         raise NoSuchSkillError(
             f"the folder {quoted(folder)} is not a skill that can be served", hint=hint, problems=errors
         )

@@ -1,27 +1,31 @@
 """`skillwire list`: list the skills of folders, other sources and servers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
+from urllib.parse import unquote
 
 from cyclopts import Parameter
-from rich.table import Table
-from rich.text import Text
 
 from skillwire.cli.find import Places
 from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
 from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.library import check_command, load_library
-from skillwire.core.problem import Severity
+from skillwire.config.report import located
+from skillwire.core.patterns import TextFilter
+from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.core.template_mismatch import known_values
 from skillwire.library.catalog import Catalog
+from skillwire.library.library import Library
 from skillwire.library.names import Names, template_names
 from skillwire.safe_text import escape_invisible
-from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import FollowLinks, json_of
+from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
+from skillwire.terminal.options import FollowLinks, NoPager, json_of
 from skillwire.terminal.output import print_json, print_line, print_problems, stderr_console, stdout_console
+from skillwire.terminal.skill_table import EVERYTHING, ListedSkill, ListView, print_skill_table, report_filter
 
 
 def list_skills(
@@ -38,6 +42,20 @@ def list_skills(
     json: Annotated[
         bool, json_of("[{name, description, type, uri, origin, dialect, problems, parameters?}]")
     ] = False,
+    filtered: Annotated[
+        str | None,
+        Parameter(
+            name="--filter",
+            metavar="TEXT|PATTERN",
+            help="Only skills with this text in their name, path or description, or that match a pattern "
+            "such as `pdf-*`. Case is ignored.",
+        ),
+    ] = None,
+    paths: Annotated[bool, Parameter(help="On a terminal, also show the path of each skill.")] = False,
+    problems: Annotated[
+        bool, Parameter(help="Print every problem, also each name that several skills share.")
+    ] = False,
+    no_pager: NoPager = False,
     follow_links: FollowLinks = False,
     config: ConfigOptions = None,
     allow: Allow = None,
@@ -45,7 +63,9 @@ def list_skills(
 ) -> int:
     """List the skills of folders, other sources or MCP servers.
 
-    Leaves out skills that cannot be served. Problems with servers are printed to stderr.
+    Leaves out skills that cannot be served. Skills with the same name are listed by their paths. Problems are
+    printed to stderr. On a terminal, a long list is shown in a pager: that of `SKILLWIRE_PAGER` or `PAGER`,
+    else `less`.
 
     Exit code 1: a server does not answer, its list has errors, or no skill can be served because of errors.
 
@@ -53,52 +73,88 @@ def list_skills(
 
     ```
     skillwire list ./skills
+    skillwire list ./skills --filter pdf
     skillwire list ./skills --json | jq -r '.[].uri'
     skillwire list github https://example.com/mcp
     skillwire list -- python server.py
     ```
     """
+    view = ListView(None if filtered is None else TextFilter(filtered), paths, problems, not no_pager)
     places = Places.of(sources, with_token=token_env is not None)
     chosen = choose_config(config, named=bool(places.sources or places.servers))
     if not places.servers:
-        return _list_sources(places.sources, chosen, follow_links=follow_links, as_json=json)
+        return _list_sources(places.sources, chosen, view, follow_links=follow_links, as_json=json)
     from skillwire.cli.remote import list_servers  # noqa: PLC0415 - it loads the SDK
 
     targets = resolve_targets(places.servers, allow, token_env)
     has_sources = bool(places.sources) or chosen.sources
     if not json:
         if has_sources:
-            _list_sources(places.sources, chosen, follow_links=follow_links, as_json=False)
-        return list_servers(targets)
+            _list_sources(places.sources, chosen, view, follow_links=follow_links, as_json=False)
+        return list_servers(targets, view)
     rows = list[dict[str, object]]()
     if has_sources:
         catalog = load_library(places.sources, follow_links=follow_links, config=chosen).catalog
-        rows = catalog_rows(catalog)
-    return list_servers(targets, rows)
+        rows = catalog_rows(_filtered(catalog, view))
+    return list_servers(targets, view, rows)
 
 
-def _list_sources(sources: Sequence[str], config: ConfigChoice, *, follow_links: bool, as_json: bool) -> int:
+def _list_sources(
+    sources: Sequence[str], config: ConfigChoice, view: ListView, *, follow_links: bool, as_json: bool
+) -> int:
     library = load_library(sources, follow_links=follow_links, config=config)
     catalog = library.catalog
-    has_skills = bool(catalog.entries or catalog.templates)
+    found = _filtered(catalog, view)
+    every, shown = (len(each.entries) + len(each.templates) for each in (catalog, found))
     if as_json:
-        print_json(catalog_rows(catalog))
-    elif has_skills:
-        print_catalog(catalog)
-    errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
-    if (sources or not has_skills) and (faults := faults_of_empty_sources(library)):
+        print_json(catalog_rows(found))
+    elif shown:
+        print_catalog(found, view)
+    report_filter(view, shown, every)
+    if not (view.problems or as_json) and stdout_console().is_terminal:
+        _print_shared(found)
+    return _report_problems(library, view, named=bool(sources))
+
+
+def _report_problems(library: Library, view: ListView, *, named: bool) -> int:
+    """Print why skills are missing, and return the exit code."""
+    catalog = library.catalog
+    problems = [each for each in catalog.problems if each.rule is Rule.NAME_SHARED or _is_error(each)]
+    errors = sum(map(_is_error, problems))
+    is_empty = not (catalog.entries or catalog.templates)
+    faults = faults_of_empty_sources(library) if named or is_empty else ()
+    if view.problems:
+        print_problems(stderr_console(), located(problems, library))
+    elif faults:
         print_problems(stderr_console(), faults)
         if errors > len(faults):
             more = pluralize(errors - len(faults), "more problem")
             stderr_console().print(f"{more}; {check_command(library)} all of them")
-        return 0 if has_skills else 1
-    if errors:
+    elif errors:
         keep = "keeps" if errors == 1 else "keep"
         message = f"{pluralize(errors, 'problem')} {keep} skills from being served"
         stderr_console().print(f"{message}; {check_command(library)} details")
-    elif not has_skills:
+    elif is_empty:
         stderr_console().print(NO_SKILLS)
-    return 0
+    return 1 if faults and is_empty else 0
+
+
+def _is_error(problem: Problem) -> bool:
+    return problem.severity is Severity.ERROR
+
+
+def _filtered(catalog: Catalog, view: ListView) -> Catalog:
+    """Return the catalog with the skills and templates that the filter accepts."""
+    if view.text is None:
+        return catalog
+    accepts = view.text.accepts
+    entries = {
+        uri: each
+        for uri, each in catalog.entries.items()
+        if accepts(each.name, unquote(each.path), each.description)
+    }
+    templates = tuple(each for each in catalog.templates if accepts(each.path, each.description))
+    return replace(catalog, entries=entries, templates=templates)
 
 
 def catalog_rows(catalog: Catalog) -> list[dict[str, object]]:
@@ -139,32 +195,36 @@ def _template_row(name: str, template: SkillTemplate) -> dict[str, object]:
     }
 
 
-def print_catalog(catalog: Catalog) -> None:
-    """Print the skills and templates: as a table on a terminal, else one per line for `grep` and `cut`."""
+def print_catalog(catalog: Catalog, view: ListView = EVERYTHING) -> None:
+    """Print the skills and templates: for a person on a terminal, else one per line for `grep` and `cut`."""
     console, names = stdout_console(), Names(catalog)
     templates = _templates(catalog, names)
+    handles = {uri: names.handle(entry) for uri, entry in catalog.entries.items()}
     if not console.is_terminal:
-        for entry in catalog.entries.values():
-            handle = escape_invisible(names.handle(entry))
-            print_line(f"{handle}\t{entry.uri}\t{escape_invisible(entry.description)}")
+        for uri, entry in catalog.entries.items():
+            print_line(f"{escape_invisible(handles[uri])}\t{uri}\t{escape_invisible(entry.description)}")
         for name, each in templates.items():
             print_line(f"{escape_invisible(name)}\t{each.uri}\t{escape_invisible(each.description)}")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
-    table.add_column("name", style="cyan", no_wrap=True)
-    table.add_column("path", no_wrap=True)
-    table.add_column("files", justify="right")
-    table.add_column("description", overflow="ellipsis", no_wrap=True, ratio=1)
-    for entry in catalog.entries.values():
-        mark = "!" if catalog.problems_of(entry) else ""
-        files = "live" if entry.dynamic else str(len(entry.files))
-        table.add_row(
-            Text(f"{escape_invisible(names.handle(entry))}{mark}"),
-            Text(escape_invisible(entry.path)),
-            files,
-            Text(escape_invisible(entry.description)),
+    rows = [
+        ListedSkill(
+            handles[uri],
+            entry.description,
+            unquote(entry.path),
+            "live" if entry.dynamic else "",
+            any(each.rule is not Rule.NAME_SHARED for each in catalog.problems_of(entry)),
         )
-    for name, each in templates.items():
-        cells = (name, each.path, "template", each.description)
-        table.add_row(*(Text(escape_invisible(cell)) for cell in cells))
-    console.print(table, soft_wrap=False)
+        for uri, entry in catalog.entries.items()
+    ]
+    rows += [ListedSkill(name, each.description, each.path, "template") for name, each in templates.items()]
+    print_skill_table(console, rows, paths=view.paths, pager=view.pager)
+
+
+def _print_shared(catalog: Catalog) -> None:
+    """Print how many skills are listed by path, because they share their names with others."""
+    shared = [catalog.entries[uri] for uri in catalog.shared_names if uri in catalog.entries]
+    if shared:
+        names = pluralize(len({entry.name for entry in shared}), "name")
+        by_path = f"{pluralize(len(shared), 'skill')} of the same {names}" if len(shared) > 1 else "1 skill"
+        verb = "are" if len(shared) > 1 else "is"
+        print_notice(f"{by_path} {verb} listed by path; `--problems` lists them")

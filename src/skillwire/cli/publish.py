@@ -7,9 +7,11 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
+from skillwire.app.gateway import report_selection
 from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
 from skillwire.core.output_folder import SiteFolder
+from skillwire.core.patterns import Selection
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import SourceError
 from skillwire.features.site_page import PAGE_FILE, PublishedSkill, render_site_page
@@ -24,7 +26,7 @@ from skillwire.library.library import Library
 from skillwire.protocol.discovery import INDEX_FILE, WELL_KNOWN_FOLDER, Artifact
 from skillwire.safe_text import quoted
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
-from skillwire.terminal.options import FollowLinks, json_of
+from skillwire.terminal.options import Exclude, FollowLinks, Only, json_of
 from skillwire.terminal.output import print_error, print_json, print_problems, stderr_console
 
 
@@ -43,6 +45,8 @@ def publish(
         json_of("{folder, skills: [{name, type, url, digest}], page, written, removed, left_out, problems}"),
     ] = False,
     follow_links: FollowLinks = False,
+    only: Only = None,
+    exclude: Exclude = None,
     config: ConfigOptions = None,
 ) -> int:
     """Write a website that publishes the skills below `/.well-known/agent-skills/`.
@@ -66,7 +70,9 @@ def publish(
     ```
     """
     chosen = choose_config(config, named=bool(sources))
-    library = load_library(sources or [], follow_links=follow_links, config=chosen)
+    selection = Selection(only or (), exclude or ())
+    library = load_library(sources or [], follow_links=follow_links, config=chosen, selection=selection)
+    report_selection(library)
     errors = [problem for problem in library.catalog.problems if _matters(problem)]
     choice = choose_skills(library.catalog)
     _require_complete(errors, choice)

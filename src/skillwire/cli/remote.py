@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 from mcp.shared.exceptions import MCPError
-from rich.table import Table
 from rich.text import Text
 
 from skillwire.cli.server_table import Probe
@@ -44,6 +43,7 @@ from skillwire.terminal.output import (
     stderr_console,
     stdout_console,
 )
+from skillwire.terminal.skill_table import ListedSkill, ListView, print_skill_table, report_filter
 
 _SHOWN_DIGEST = 19
 _INTEGRITY = {
@@ -57,8 +57,12 @@ APPROVAL = {
     ApprovalStatus.CHANGED: "none: it has changed since you approved it",
     ApprovalStatus.REVOKED: "revoked",
 }
-_LISTED_AS = {"skill-md": "?", "archive": "archive", "dynamic": "live"}
-"""The text in the column `files` for a skill whose files are not listed, by the way it is delivered."""
+_LISTED_AS = {"skill-md": "", "archive": "archive", "dynamic": "live"}
+"""What the list says about a skill, by the way it is delivered."""
+_OF_A_SERVER = frozenset(
+    {Rule.SOURCE_FAILED, Rule.LOGIN_REQUIRED, Rule.TIMEOUT, Rule.SERVER_CHANGED, Rule.STATE_FAILED}
+)
+"""Rules about a whole server or the state."""
 _AT_ONCE = 8
 _TIMEOUT = 60.0
 """Seconds to wait for one server's list."""
@@ -98,26 +102,52 @@ async def find(host: Host, skill: str) -> HostedSkill:
 async def find_file(host: Host, skill: str) -> tuple[HostedSkill, str]:
     """Return the skill that `skill` names, and the path of the named file, or an empty path.
 
-    Prints the problems with the servers. Raises `SkillwireError`.
+    Prints the problems of this skill and its server. If there is no such skill, prints the problems that may
+    be the cause. Raises `SkillwireError`.
     """
-    await host.discover()
-    print_host_problems(host.registry.problems)
     try:
-        return await _find_named(host, _with_label(host, skill))
+        found = await _find_named(host, _with_label(host, skill))
     except AmbiguousNameError as error:
         hint = f"choose one of {', '.join(quoted(handle) for handle in error.handles)}"
         raise UsageError(f"{quoted(skill)} is the name of several skills", hint=hint) from error
     except NoLabelError as error:
+        print_causes(host.registry.problems)
         raise UsageError(str(error)) from error
     except HostTemplateNameError as error:
         raise RemoteTemplateError(error.template, str(error)) from error
     except UnknownNameError as error:
-        labels = ", ".join(quoted(label) for label in host.labels)
-        if login := next((each for each in host.registry.problems if each.rule is Rule.LOGIN_REQUIRED), None):
-            message = f"cannot look for {quoted(skill)}: {quoted(login.label)} {login.message}"
-            raise NoSuchSkillError(message) from error
-        hint = error.hint or error.suggestion or "`skillwire list` with the same server lists its skills"
-        raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
+        print_causes(host.registry.problems)
+        raise _unknown(host, skill, error) from error
+    print_host_problems([each for each in host.registry.problems if concerns(each, found[0])])
+    return found
+
+
+def concerns(problem: Problem, skill: HostedSkill) -> bool:
+    """Return whether a problem is about a skill, or about the whole server that lists it."""
+    if problem.label != skill.label:
+        return problem.rule is Rule.STATE_FAILED
+    return (
+        problem.rule in _OF_A_SERVER or problem.path == skill.uri or problem.path.startswith(f"{skill.root}/")
+    )
+
+
+def print_causes(problems: Sequence[Problem]) -> None:
+    """Print the problems with whole servers, and how many other problems there are."""
+    of_servers = [each for each in problems if each.rule in _OF_A_SERVER]
+    print_host_problems(of_servers)
+    others = sum(each.rule is not Rule.NAME_SHARED for each in problems) - len(of_servers)
+    if others > 0:
+        message = f"{pluralize(others, 'other problem')} may hide a skill"
+        stderr_console().print(f"{message}; `skillwire list` with the same server shows them", style="yellow")
+
+
+def _unknown(host: Host, skill: str, error: UnknownNameError) -> NoSuchSkillError:
+    """Return the error for a name that no skill has."""
+    labels = ", ".join(quoted(label) for label in host.labels)
+    if login := next((each for each in host.registry.problems if each.rule is Rule.LOGIN_REQUIRED), None):
+        return NoSuchSkillError(f"cannot look for {quoted(skill)}: {quoted(login.label)} {login.message}")
+    hint = error.hint or error.suggestion or "`skillwire list` with the same server lists its skills"
+    return NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint)
 
 
 async def find_unpacked(host: Host, skill: str) -> HostedSkill:
@@ -153,21 +183,41 @@ def _with_label(host: Host, skill: str) -> str:
     return f"{host.labels[0]}:{skill}" if is_bare_uri and len(host.labels) == 1 else skill
 
 
-def list_servers(targets: Sequence[Target], rows: list[dict[str, object]] | None = None) -> int:
+def list_servers(
+    targets: Sequence[Target], view: ListView, rows: list[dict[str, object]] | None = None
+) -> int:
     """Print the skills that servers list, and return the exit code.
 
     If `rows` is not None, prints JSON: first `rows`, then one row for each skill or template of a server.
     Prints the problems with servers to stderr. The exit code is 1 if one of them is an error.
     """
     registry = anyio.run(_discover, targets)
+    skills, templates = registry.skills, registry.templates
+    if (text := view.text) is not None:
+        skills = [each for each in skills if text.accepts(each.name, each.path, each.description)]
+        templates = [each for each in templates if text.accepts(each.path, each.description)]
+    shown, every = len(skills) + len(templates), len(registry.skills) + len(registry.templates)
     if rows is not None:
-        print_json([*rows, *map(_row, registry.skills), *map(_template_row, registry.templates)])
-    elif registry.skills or registry.templates:
-        _print_skills(registry.skills, registry.templates)
-    else:
+        print_json([*rows, *map(_row, skills), *map(_template_row, templates)])
+    elif shown:
+        _print_skills(skills, templates, view)
+    elif not every:
         stderr_console().print(f"no skills on {', '.join(quoted(target.label) for target in targets)}")
-    print_host_problems(registry.problems)
+    report_filter(view, shown, every)
+    shared = [each for each in registry.problems if each.rule is Rule.NAME_SHARED]
+    if view.problems or len(shared) == 1:
+        print_host_problems(registry.problems)
+    else:
+        print_host_problems([each for each in registry.problems if each.rule is not Rule.NAME_SHARED])
+        _print_shared_names(shared)
     return 1 if any(problem.severity is Severity.ERROR for problem in registry.problems) else 0
+
+
+def _print_shared_names(shared: Sequence[Problem]) -> None:
+    """Print one line about names that several skills share. One of them may imitate another (H10)."""
+    if shared:
+        message = f"{len(shared):,} names are shared by several skills; `--problems` lists them"
+        stderr_console().print(message, style="yellow")
 
 
 async def _discover(targets: Sequence[Target]) -> Registry:
@@ -208,30 +258,22 @@ def _dialect(each: HostedSkill | HostedTemplate) -> str:
     return Dialect.FINAL.value if each.claim is None else each.claim.dialect.value
 
 
-def _print_skills(skills: Sequence[HostedSkill], templates: Sequence[HostedTemplate]) -> None:
-    """Print skills with their labels: a table on a terminal, else one line per skill for `grep` and `cut`."""
+def _print_skills(skills: Sequence[HostedSkill], templates: Sequence[HostedTemplate], view: ListView) -> None:
+    """Print skills with their labels: for a person on a terminal, else one per line for `grep` and `cut`."""
     console, every = stdout_console(), (*skills, *templates)
     if not console.is_terminal:
         for each in every:
             print_line(f"{each.handle}\t{escape_invisible(each.uri)}\t{each.description}")
         return
-    drafts = any(_dialect(each) != Dialect.FINAL.value for each in every)
-    table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
-    table.add_column("skill", style="cyan", no_wrap=True, overflow="ellipsis", max_width=40)
-    table.add_column("files", justify="right")
-    if drafts:
-        table.add_column("dialect")
-    table.add_column("description", overflow="ellipsis", no_wrap=True, ratio=1)
-    for each in every:
-        dialect = [_dialect(each)] if drafts else []
-        table.add_row(Text(each.handle), _files(each), *dialect, Text(each.description))
-    console.print(table, soft_wrap=False)
+    rows = [ListedSkill(each.handle, each.description, each.path, _note(each)) for each in every]
+    print_skill_table(console, rows, paths=view.paths, pager=view.pager)
 
 
-def _files(each: HostedSkill | HostedTemplate) -> str:
-    if isinstance(each, HostedTemplate):
-        return "template"
-    return _LISTED_AS[each.delivery] if each.files is None else str(len(each.files))
+def _note(each: HostedSkill | HostedTemplate) -> str:
+    """Return what is special about a skill: how its files are delivered, and an earlier dialect."""
+    kind = "template" if isinstance(each, HostedTemplate) else _LISTED_AS[each.delivery]
+    dialect = _dialect(each)
+    return ", ".join(filter(None, [kind, "" if dialect == Dialect.FINAL.value else dialect]))
 
 
 def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bool, raw: bool) -> int:

@@ -18,6 +18,7 @@ from skillwire.config.file import SourceSettings
 from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
 from skillwire.config.source_config import LibraryOptions
 from skillwire.config.typed_sources import typed_sources
+from skillwire.core.patterns import Selection
 from skillwire.errors import UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.prompt_messages import PromptContent, PromptScope
@@ -35,9 +36,11 @@ from skillwire.terminal.options import (
     AllowOrigin,
     AllowPublic,
     ClientTokenEnv,
+    Exclude,
     Http,
     ListNonconforming,
     NoWellKnown,
+    Only,
     PromptContents,
     validate_budget,
 )
@@ -71,6 +74,8 @@ def serve(
     follow_links: Annotated[
         bool, Parameter(group=SELECTION, help="Follow symbolic links that lead outside the folders.")
     ] = False,
+    only: Only = None,
+    exclude: Exclude = None,
     catalog: Annotated[
         Literal["instructions", "tool-description"] | None,
         Parameter(
@@ -197,7 +202,12 @@ def serve(
         allow_empty=allow_config,
     )
     gateway = open_served_library(
-        typed_sources(sources or []), options, chosen.file, parts=parts, editable=allow_config
+        typed_sources(sources or []),
+        options,
+        chosen.file,
+        parts=parts,
+        editable=allow_config,
+        selection=Selection(only or (), exclude or ()),
     )
     serve_options = ServeOptions(
         Channel(choices.catalog),

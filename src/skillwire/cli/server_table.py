@@ -6,7 +6,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from skillwire.config.clients.known import KnownServer, UnreadableFile
@@ -17,6 +16,7 @@ from skillwire.host.store.logins import Logins
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import pluralize
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console, stdout_console
+from skillwire.terminal.skill_table import fact_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +229,8 @@ def _print_rows(rows: Sequence[ServerRow]) -> None:
         if number:
             console.print()
         console.print(Text.assemble((title, "bold"), f"  {_short(file)}"))
-        table = Table(box=None, show_header=False, pad_edge=False, expand=True)
-        table.add_column(style="cyan", no_wrap=True, max_width=28, overflow="ellipsis")
-        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-        table.add_column(overflow="fold", ratio=1)
-        for row in group:
-            table.add_row(Text(f"  {row.label}"), Text(row.address), Text(row.status_text))
-        console.print(table, soft_wrap=False)
+        for line in fact_lines(console, [(row.label, [row.status_text, row.address]) for row in group]):
+            console.print(line)
 
 
 def _short(file: str) -> str:

@@ -1,14 +1,12 @@
 """`skillwire sources`: list, add, remove or update configured sources."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import anyio
 from cyclopts import Parameter
-from rich.table import Table
-from rich.text import Text
 
 from skillwire.config.file import (
     ConfigFile,
@@ -37,6 +35,7 @@ from skillwire.sources.prefix import PrefixedSource
 from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import CONFIGURATION, json_of
 from skillwire.terminal.output import print_error, print_json, print_line, stderr_console, stdout_console
+from skillwire.terminal.skill_table import fact_lines
 
 Action: TypeAlias = Literal["list", "add", "remove", "update"]
 
@@ -89,19 +88,10 @@ def _print_rows(rows: list[_Row]) -> None:
         for row in rows:
             print_line("\t".join(row.to_json().values()))
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    columns: dict[str, Callable[[_Row], str]] = {
-        "label": lambda row: row.label,
-        "kind": lambda row: row.kind,
-        "source": lambda row: escape_invisible(row.source),
-        "given by": lambda row: row.given_by,
-        "state": lambda row: row.state,
-    }
-    for name in columns:
-        table.add_column(name, style="cyan" if name == "label" else "")
-    for row in rows:
-        table.add_row(*(Text(column(row)) for column in columns.values()))
-    console.print(table)
+    states = (", ".join(filter(None, [row.kind, row.given_by, row.state])) for row in rows)
+    facts = [(row.label, [state, row.source]) for row, state in zip(rows, states, strict=True)]
+    for line in fact_lines(console, facts):
+        console.print(line)
 
 
 def sources(

@@ -280,30 +280,43 @@ def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Over
     Raises `UsageError`. `sides` has `assistant`, `user` or both. None removes a setting, so that the
     frontmatter decides.
     """
+    return decide_all(file, [uri], sides)[uri]
+
+
+def decide_all(
+    file: ConfigFile, uris: Sequence[str], sides: Mapping[str, bool | None]
+) -> dict[str, Override]:
+    """Set the visibility of several skills in one change of the file, as `decide` does for one.
+
+    Return all visibility settings of the skills, by URI.
+    """
     import tomlkit  # noqa: PLC0415 - not needed to read
 
     from skillwire.config.toml_edit import table_in  # noqa: PLC0415
 
     def change(document: Values, make: Callable[[], Any] = tomlkit.table) -> None:
         section = table_in(document, _SECTION, make)
-        entry = {**section.get(uri, {}), **sides}
-        if not (left := {side: value for side, value in entry.items() if value is not None}):
-            section.pop(uri, None)
-        else:
-            _write_override(table_in(section, uri, make), left)
+        for uri in uris:
+            entry = {**section.get(uri, {}), **sides}
+            if not (left := {side: value for side, value in entry.items() if value is not None}):
+                section.pop(uri, None)
+            else:
+                _write_override(table_in(section, uri, make), left)
         if not section:
             del document[_SECTION]
 
     def rewrite(document: Values) -> None:
-        """Write the skill's settings as one inline table, which replaces its scattered keys."""
+        """Write the skills' settings as inline tables, which replace their scattered keys."""
         section = document[_SECTION]
-        left = {**section.pop(uri), **sides}
-        section[uri] = tomlkit.inline_table()
-        _write_override(section[uri], {side: value for side, value in left.items() if value is not None})
+        for uri in uris:
+            left = {**section.pop(uri, {}), **sides}
+            section[uri] = tomlkit.inline_table()
+            _write_override(section[uri], {side: value for side, value in left.items() if value is not None})
 
     inline = partial(change, make=tomlkit.inline_table)
     file.edit(change, inline, rewrite, check=lambda read: _overrides(file, read))
-    return read_overrides(file).get(uri, Override())
+    after = read_overrides(file)
+    return {uri: after.get(uri, Override()) for uri in uris}
 
 
 def _write_override(entry: Values, values: Mapping[str, object]) -> None:

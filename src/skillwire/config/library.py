@@ -11,6 +11,7 @@ from skillwire.config.choice import ConfigChoice, choose_config
 from skillwire.config.file import read_overrides
 from skillwire.config.source_config import LibraryOptions, open_sources
 from skillwire.config.typed_sources import typed_sources
+from skillwire.core.patterns import Selection
 from skillwire.core.process import gc_paused
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
@@ -36,7 +37,11 @@ def scanning() -> Generator[Report]:
 
 
 def load_library(
-    arguments: Sequence[str], *, follow_links: bool = False, config: ConfigChoice | None = None
+    arguments: Sequence[str],
+    *,
+    follow_links: bool = False,
+    config: ConfigChoice | None = None,
+    selection: Selection | None = None,
 ) -> Library:
     """Scan the named sources, or the default sources if none are named. Return their library.
 
@@ -47,7 +52,7 @@ def load_library(
     options = LibraryOptions(follow_links=follow_links, configured_sources=config.sources)
     opened = open_sources(typed_sources(arguments), options, config.file)
     visibility = None if config.file is None else VisibilityPolicy(read_overrides(config.file))
-    library = Library([each.source for each in opened], visibility=visibility)
+    library = Library([each.source for each in opened], visibility=visibility, selection=selection)
     anyio.run(load, library)
     return library
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LoadRequest,
         Request,
     )
+    from skillwire.host.approve_all import ApprovalOutcome, ChangedText
     from skillwire.host.connections.target import Target, TokenSource
     from skillwire.host.dialects.client import SkillsClient
     from skillwire.host.dialects.drafts import DraftsClient
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentTool",
     "Answer",
+    "ApprovalOutcome",
     "Approver",
+    "ChangedText",
     "ConnectedServer",
     "DraftsClient",
     "ExecutionRequest",
@@ -75,6 +78,7 @@ if not TYPE_CHECKING:  # type checkers use the imports above
         {
             **dict.fromkeys(["Outcome", "Report", "verify_server"], "skillwire.host.verify"),
             **dict.fromkeys(["PullOutcome", "PullResult", "PulledSkill"], "skillwire.host.pull_all"),
+            **dict.fromkeys(["ApprovalOutcome", "ChangedText"], "skillwire.host.approve_all"),
             "AgentTool": "skillwire.host.session.tools",
             "Answer": "skillwire.host.approvals.questions",
             "Approver": "skillwire.host.approvals.questions",

@@ -12,6 +12,7 @@ import anyio
 
 from skillwire.core.concurrency import process_in_order
 from skillwire.core.json_text import json_equal
+from skillwire.core.patterns import Selection
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.errors import SkillwireError, SourceError, StateError
@@ -278,8 +279,10 @@ async def bridge_library(
     trusted: Collection[str] = (),
     command: Command = approve_command,
     failure: StateError | None = None,
+    *,
+    selection: Selection | None = None,
 ) -> Library:
-    """Return a library with the skills from these servers. It is not loaded yet.
+    """Return a library with the skills from these servers that `selection` accepts. It is not loaded yet.
 
     Skills from servers whose label is in `trusted` need no approval. All other skills are offered to models
     and people only if they are approved in the `state`. `command` takes a target and a skill's name or URI,
@@ -302,4 +305,4 @@ async def bridge_library(
             if trust
             else ApprovalGate(source, approval_store, partial(command, link.target))
         )
-    return Library(sources, visibility=_NAMES)
+    return Library(sources, visibility=_NAMES, selection=selection)

@@ -1,8 +1,8 @@
 """`Host`: discover, approve, verify and load skills from servers and from the user's own sources."""
 
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any, Self
 from weakref import WeakSet
@@ -15,6 +15,13 @@ from skillwire.errors import SkillwireError, UsageError, VerificationError
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Approver, Changes, Inspection, inspect_entry
+from skillwire.host.approve_all import (
+    ApprovalOutcome,
+    ChangedText,
+    approve_all,
+    changed_texts,
+    keep_texts,
+)
 from skillwire.host.connections.labels import validate_label
 from skillwire.host.connections.target import Target
 from skillwire.host.errors import translated_errors
@@ -27,7 +34,7 @@ from skillwire.host.pull import Destination, pull_skill
 from skillwire.host.pull_all import MAX_PULLED_BYTES, OnPulled, PullResult, pull_server
 from skillwire.host.registry import Registry
 from skillwire.host.servers.link import ServerLink
-from skillwire.host.servers.records import why_not_published
+from skillwire.host.servers.records import publish, why_not_published
 from skillwire.host.servers.source import ServerSource
 from skillwire.host.session.session import Session
 from skillwire.host.store.state import State
@@ -102,6 +109,8 @@ class Host:
         if state is not None and state.damaged is not None:
             message = f"{state.damaged}; {state.damaged.hint}"
             self._places.notes.append(Problem("", Rule.STATE_FAILED, Severity.WARNING, message))
+        self._bridged_of: Registry | None = None
+        self._bridged_uris: dict[str, Collection[str]] = {}
         self._approve = approve
         self._sessions: WeakSet[Session] = WeakSet()
         self._stack = AsyncExitStack()
@@ -252,9 +261,21 @@ class Host:
 
     def why_not_bridged(self, skill: HostedSkill) -> str:
         """Return why `skillwire bridge` cannot serve a skill, or an empty string if it can."""
+        known = self.registry.get(skill.identity)
+        if known is not None and known.claim is skill.claim and skill.uri in self._bridged(skill.label):
+            return ""
         claims = (each.claim for each in self.registry.templates if each.label == skill.label)
         templates = [each for each in claims if each is not None]
         return why_not_published(skill.label, skill.claimed, self._places.listed(skill.label), templates)
+
+    def _bridged(self, label: str) -> Collection[str]:
+        """Return the URIs of the listed skills that a bridge can serve. Computed once for each registry."""
+        if self._bridged_of is not self.registry:
+            self._bridged_of, self._bridged_uris = self.registry, {}
+        if label not in self._bridged_uris:
+            listed = self._places.listed(label)
+            self._bridged_uris[label] = frozenset(publish(label, listed, {}).skills)
+        return self._bridged_uris[label]
 
     async def with_files(self, skill: HostedSkill) -> HostedSkill:
         """Return a skill with its list of files. For a packed skill, fetch and unpack its archive (H11).
@@ -280,6 +301,31 @@ class Host:
             )
         await self._approval_store.approve(await self._places.with_files(skill))
         await self._places.refresh_status(skill.identity)
+
+    async def approve_all(self, shown: Sequence[HostedSkill]) -> list[ApprovalOutcome]:
+        """Store the user's approval of exactly these versions, and return the outcome for each.
+
+        The servers list their skills again first. A skill that has changed since it was shown is not
+        approved. If a skill cannot be approved, the others still are.
+        """
+        return await approve_all(self._places, self._approval_store, shown)
+
+    async def changed_texts(self, skill: HostedSkill) -> AsyncGenerator[ChangedText]:
+        """Yield the files that differ from the version that was approved last, with verified bytes.
+
+        Call this method at the request of the user, because it reads files from the server (H11). Without an
+        earlier approval, every file is new.
+        """
+        async with aclosing(changed_texts(self._places, self._approval_store, skill)) as texts:
+            async for each in texts:
+                yield each
+
+    async def keep_texts(self, skill: HostedSkill) -> int:
+        """Keep copies of the text of an approved skill in the state, for later comparison.
+
+        Reads the files from the server, and verifies them. Return how many could not be kept.
+        """
+        return await keep_texts(self._places, self._approval_store, skill)
 
     async def revoke(self, skill: HostedSkill) -> None:
         """Revoke the approval of a skill, in the state and in every session of this host.

@@ -210,8 +210,14 @@ class Places:
 
     async def refresh_status(self, identity: Identity) -> None:
         """Update a skill in the registry after its approval was given or revoked."""
-        if (known := self.registry.get(identity)) is not None:
-            self._swap(self.registry.having(await self._with_status(known)))
+        await self.refresh_statuses([identity])
+
+    async def refresh_statuses(self, identities: Iterable[Identity]) -> None:
+        """Update skills in the registry after their approvals were given or revoked."""
+        known = [found for each in identities if (found := self.registry.get(each)) is not None]
+        if known:
+            decided = [await self._with_status(each) for each in known]
+            self._swap(self.registry.having_all(decided))
 
     async def _list(self, place: Place, listings: dict[str, Found | Problem]) -> None:
         try:

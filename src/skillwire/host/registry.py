@@ -151,9 +151,13 @@ class Registry:
 
     def having(self, skill: HostedSkill) -> "Registry":
         """Return a registry with this skill replaced, or added as an unlisted skill."""
-        known = {**self._by_identity, skill.identity: skill}
-        added = () if skill.identity in self._by_identity else (skill.identity,)
-        unlisted = self._unlisted.union(added)
+        return self.having_all([skill])
+
+    def having_all(self, skills: Iterable[HostedSkill]) -> "Registry":
+        """Return a registry with these skills replaced, or added as unlisted skills."""
+        changed = {each.identity: each for each in skills}
+        known = {**self._by_identity, **changed}
+        unlisted = self._unlisted.union(each for each in changed if each not in self._by_identity)
         return Registry(known.values(), self._given_problems, self._labels, self.templates, unlisted)
 
     def resolve(self, name: str, base: HostedSkill | None = None) -> HostedSkill:

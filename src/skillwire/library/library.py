@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
+from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
 
 from skillwire.core.names import SKILL_FILE, parents
+from skillwire.core.patterns import Selection
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import LiveFile, SkillRecord
 from skillwire.errors import (
@@ -86,14 +88,18 @@ class Library:
         frozen: bool = False,
         movable: bool = True,
         visibility: VisibilityPolicy | None = None,
+        selection: Selection | None = None,
     ) -> None:
         """Create a library without scanning its sources.
 
         With `frozen`, the set of skills does not change after `load`; only the contents of the skills follow
         the sources. With `movable=False`, a skill whose path is taken is left out instead of published at
-        another path. Raises `ConflictError` if two sources have the same label.
+        another path. `selection` decides which skills and templates are served. Raises `ConflictError` if two
+        sources have the same label.
         """
         self.frozen = frozen
+        self.selection = selection or Selection()
+        self._left_out: dict[str, int] = {}
         self._movable = movable
         self._visibility = visibility or VisibilityPolicy()
         self._own_problems: tuple[Problem, ...] = ()
@@ -121,6 +127,11 @@ class Library:
     def scans(self) -> Mapping[str, Scan]:
         """The last scan of each source, by label."""
         return self._scans
+
+    @property
+    def left_out(self) -> int:
+        """The number of skills and templates that `selection` leaves out."""
+        return sum(self._left_out.values())
 
     @property
     def catalog(self) -> Catalog:
@@ -181,7 +192,7 @@ class Library:
                 if by_label.get(source.label) is not source:
                     self._follower.end(source)
                     self._forget(source.label)
-            self._scans |= {label: scan for label, (scan, _) in found.items()}
+            self._scans |= {label: self._selected(label, scan) for label, (scan, _) in found.items()}
             self._sources = by_label
             self._visibility = visibility or self._visibility
             self.revision += 1  # the same skills may now be read from another source
@@ -230,6 +241,7 @@ class Library:
     def _forget(self, label: str) -> None:
         """Drop all state of a source."""
         self._scans.pop(label, None)
+        self._left_out.pop(label, None)
         self._subscriptions.drop_source(label)
         self._failures.clear(label)
         self._lost = {uri: entry for uri, entry in self._lost.items() if entry.origin.source != label}
@@ -322,7 +334,7 @@ class Library:
             self._mark_stale(source, where, retry=not isinstance(error, SourceUnavailableError))
             raise
         self._failures.clear(source.label)
-        return scan
+        return self._selected(source.label, scan)
 
     async def _first_scan(self, source: Source, progress: Progress) -> Scan:
         scan, failed = await first_scan(source, progress)
@@ -330,7 +342,22 @@ class Library:
             self._mark_stale(source, EVERYWHERE)
         else:
             self._failures.clear(source.label)
-        return scan
+        return self._selected(source.label, scan)
+
+    def _selected(self, label: str, scan: Scan) -> Scan:
+        """Return a scan without the skills and templates that are not served."""
+        if not self.selection:
+            return scan
+        accepts = self.selection.accepts
+        entries = tuple(
+            each for each in scan.entries if accepts(each.name, unquote(each.path), each.frontmatter)
+        )
+        templates = tuple(
+            each for each in scan.templates if accepts(each.path.rpartition("/")[2], each.path, each.fields)
+        )
+        found = len(scan.entries) + len(scan.templates)
+        self._left_out[label] = found - len(entries) - len(templates)
+        return replace(scan, entries=entries, templates=templates)
 
     async def _swap(self, source: Source, after: Scan) -> None:
         """Publish a catalog with `after` as the scan of `source`. If frozen, keep the same set of skills."""

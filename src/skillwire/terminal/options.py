@@ -86,6 +86,23 @@ BridgedPromptContents: TypeAlias = Annotated[
         help="Has no effect. A bridge always sends text, marked with the server's label.",
     ),
 ]
+Only: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--only",
+        metavar="PATTERN|tag:NAME",
+        help="Only skills whose name, path or tag matches, such as `team/*` (repeatable).",
+    ),
+]
+Exclude: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--exclude",
+        metavar="PATTERN|tag:NAME",
+        help="Leave out skills whose name, path or tag matches (repeatable).",
+    ),
+]
+NoPager: TypeAlias = Annotated[bool, Parameter(help="Do not use a pager for long output.")]
 Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do not ask for confirmation.")]
 FollowLinks: TypeAlias = Annotated[
     bool, Parameter(group=SELECTION, help="Follow symbolic links that lead outside the folder.")

@@ -97,6 +97,19 @@ def confirm(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in _YES
 
 
+def ask(question: str, others: str = "") -> str:
+    """Ask a question. Return `y`, one of the letters in `others`, or `n` for any other answer.
+
+    Without a terminal, return `n` without asking.
+    """
+    if not is_interactive():
+        return "n"
+    letters = "/".join(["y", "N", *others])
+    stderr_console().print(f"{question} [{letters}] ", end="")
+    answer = sys.stdin.readline().strip().lower()
+    return "y" if answer in _YES else answer if answer and answer in others else "n"
+
+
 def print_content(content: bytes, path: str, kind: str, *, raw: bool) -> int:
     """Print a file and return the exit code.
 

@@ -82,7 +82,7 @@ def test_everything_is_shown_before_it_is_approved(machine: Machine, cli: Cli, s
 @pytest.mark.parametrize(("typed", "approved"), [(b"y\n", 1), (b"n\n", 0)])
 def test_a_person_is_asked_on_a_terminal(machine: Machine, cli: Cli, typed: bytes, approved: int) -> None:
     code, shown = on_terminal("approve", "acme:good", typed=typed)
-    assert b"approve exactly this? [y/N]" in shown
+    assert b"approve exactly this? [y/N/d]" in shown
     assert code == (0 if approved else 1)
     assert len(cli("approve", "--json").json) == approved
 
@@ -103,14 +103,17 @@ def test_a_change_ends_the_approval_and_is_shown(machine: Machine, cli: Cli, sit
 
     before = site.script.entries, site.script.files
     change(site)
+    done = cli("diff", "acme:good", "--summary")
+    assert done.code == 1
+    changes = ["+ new.md", "~ SKILL.md", "~ references/a.md", "~ frontmatter field allowed-tools"]
+    assert done.out.splitlines() == changes
     done = cli("diff", "acme:good")
     assert done.code == 1
-    assert done.out.splitlines() == [
-        "+ new.md",
-        "~ SKILL.md",
-        "~ references/a.md",
-        "~ frontmatter field allowed-tools",
-    ]
+    lines = done.out.splitlines()
+    assert lines[:4] == changes
+    assert "-allowed-tools: Bash(rm:*) Read" in lines
+    at = lines.index("--- approved/references/a.md")
+    assert lines[at + 1 : at + 5] == ["+++ now/references/a.md", "@@ -1,1 +1,1 @@", "-# A", "+# B"]
     assert cli("diff", "acme:good", "--json").json["changes"]["added"] == ["new.md"]
     assert "approval: none: it has changed since you approved it" in cli("show", "acme:good").out
 
@@ -121,6 +124,19 @@ def test_a_change_ends_the_approval_and_is_shown(machine: Machine, cli: Cli, sit
     assert "changed since you approved it:" in done.out
     assert "+ new.md" in done.out
     assert cli("diff", "acme:good").code == 0
+
+
+def test_problems_of_other_skills_are_not_printed(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    broken = [{**entry_of(f"broken-{number}", FILES), "resources": "none"} for number in range(50)]
+    twins = [entry_of(f"{folder}/twin", files_of("twin")) for folder in ("a", "b")]
+    site.script.entries = [*site.script.entries, *broken, *twins]
+    assert cli("read", "acme:good").err == "from the server `acme`; no one vouches for this text:\n"
+    assert cli("show", "acme:good").err == ""
+    done = cli("read", "acme:broken-7")
+    assert done.code == 1
+    assert len(done.err.splitlines()) <= 3
+    assert "problems may hide a skill" in done.err
+    assert "broken-7" in cli("list", "acme").err
 
 
 @pytest.mark.rule("H28")
@@ -218,6 +234,98 @@ def test_what_is_kept_is_listed_and_thrown_away(machine: Machine, cli: Cli) -> N
     assert cli("cache", "remove", "acme").err == "2 files removed\n"
     assert cli("cache", "--json").json == []
     assert len(cli("approve", "--json").json) == 1, "approvals stay"
+
+
+# Many at once
+
+
+def many(site: ScriptedSite) -> None:
+    for number in range(5):
+        site.script.publish(f"team/skill-{number}")
+    live = {**entry_of("live", files_of("live")), "resources": "dynamic"}
+    site.script.entries = [*site.script.entries, live]
+
+
+def test_a_pattern_approves_the_skills_of_today(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    many(site)
+    done = cli("approve", "acme:team/*", "acme:good", "--yes")
+    assert done.code == 0
+    assert "6 skills approved" in done.err
+    shown = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
+    approved = {each["uri"] for each in cli("approve", "--json").json}
+    assert {f"acme:{uri.split('/')[-2]}" for uri in approved} == set(shown)
+    site.script.publish("team/later")
+    assert "approval: none" in cli("show", "acme:later").out
+    again = cli("approve", "acme:*", "--yes", "--json").json
+    assert (len(again["approved"]), again["refused"]) == (7, [])
+    assert len(cli("approve", "--json").json) == 7, "the live skill is left out"
+
+
+def test_each_failure_is_named_and_the_others_go_on(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    many(site)
+    done = cli("approve", "acme:nobody", "acme:live", "acme:none-*", "acme:skill-1", "--yes", "--json")
+    assert done.code == 1
+    assert [each["uri"] for each in done.json["approved"]] == ["skill://team/skill-1/SKILL.md"]
+    assert [each["skill"] for each in done.json["refused"]] == ["acme:nobody", "acme:none-*", "acme:live"]
+    assert len(cli("approve", "--json").json) == 1
+
+
+def test_many_are_asked_for_once_and_shown_on_request(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    many(site)
+    code, shown = on_terminal("approve", "acme:skill-*", "--no-pager", typed=b"d\ny\n")
+    assert code == 0
+    assert shown.count(b"approve exactly these 5 skills? [y/N/d]") == 2
+    assert b"+description: Does skill-3." in shown
+    code, shown = on_terminal("approve", "acme:*", typed=b"\n")
+    assert (code, len(cli("approve", "--json").json)) == (1, 5)
+
+
+def test_text_that_is_not_kept_is_reported(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    cli("approve", "acme:good", "--yes")
+    cli("cache", "purge")
+    change(site)
+    done = cli("diff", "acme:good")
+    assert "references/a.md: its approved text is not kept; the whole text of now follows" in done.out
+    assert "+# B" in done.out
+    assert "-# A" not in done.out
+
+
+def test_control_characters_in_a_diff_are_visible(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    cli("approve", "acme:good", "--yes")
+    uri = "skill://good/references/a.md"
+    site.script.files = {
+        **FILES,
+        uri: b"# \x1b[2Kx\xe2\x80\xae\n",
+        "skill://good/logo.png": bytes(range(256)),
+    }
+    site.script.entries = [entry_of("good", site.script.files)]
+    done = cli("diff", "acme:good")
+    assert "+# \\x1b[2Kx\\u202e" in done.out
+    assert "binary: nothing before, 256 bytes now" in done.out
+    assert "\x1b" not in done.out
+    site.script.read = {uri: {"contents": [{"uri": uri, "text": "# lie\n"}]}}
+    site.script.publish("other")
+    cli("cache", "purge")
+    done = cli("diff", "acme:good")
+    assert "lie" not in done.out
+    assert "references/a.md: it cannot be read" in done.out
+
+
+def test_several_approvals_are_revoked_together(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    many(site)
+    cli("approve", "acme:*", "--yes")
+    done = cli("revoke", "acme:skill-*")
+    assert done.code == 2
+    assert "hint: add `--yes`" in done.err
+    done = cli("revoke", "acme:skill-*", "acme:nobody", "--yes")
+    assert done.code == 1
+    assert "no skill `acme:nobody` is approved" in done.err
+    states = {each["uri"]: each["approval"] for each in cli("approve", "--json").json}
+    assert states.pop("skill://good/SKILL.md") == "approved"
+    assert set(states.values()) == {"revoked"}
+    assert cli("revoke", "acme:skill-*", "--yes").code == 1
+    code, shown = on_terminal("revoke", "acme:*", typed=b"n\n")
+    assert (code, b"revoke this approval?" in shown) == (1, True)
 
 
 # What a bridge cannot pass on

@@ -68,18 +68,61 @@ def test_there_are_no_colours_in_a_pipe(here: Path, arguments: list[str]) -> Non
     assert not ANSI.search(done.stdout + done.stderr)
 
 
-def test_a_terminal_gets_a_table_with_colours_that_fits(here: Path) -> None:
+def plain(shown: bytes) -> list[str]:
+    return re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).decode().splitlines()
+
+
+def test_a_terminal_gets_names_and_descriptions_that_fit(here: Path) -> None:
     write(here / "skills/long", {"SKILL.md": skill_md("long", "Word " * 80 + "end.")})
-    code, shown = on_terminal("list", "skills", columns=90)
+    code, shown = on_terminal("list", "skills", columns=80)
     assert code == 0
     assert ANSI.search(shown)
-    lines = re.sub(rb"\x1b\[[0-9;]*m", b"", shown).decode().splitlines()
-    assert lines[0].split() == ["name", "path", "files", "description"]
-    rows = {line.split()[0]: line.split()[1:] for line in lines[1:]}
-    assert rows["refunds"][:2] == ["acme/refunds", "3"]
+    lines = plain(shown)
+    assert lines[0].split() == ["name", "description"]
+    rows = {line.split()[0]: line.split()[1:] for line in lines[1:] if not line.startswith(" ")}
+    assert rows["refunds"][:2] == ["Does", "one"]
+    assert rows["twins/one/twin"][0] == "Does"
     assert "other!" in rows
-    assert rows["long"][-1].endswith("…")
-    assert all(len(line) <= 90 for line in lines)
+    assert lines.count("refunds         Does one thing. Use when it is needed.") == 1
+    assert any(line.endswith("…") for line in lines)
+    assert all(len(line) <= 80 for line in lines if not line.startswith("1 problem"))
+    assert "2 skills of the same 1 name are listed by path; `--problems` lists them" in lines
+    assert not any("acme/refunds" in line for line in lines)
+    assert any("acme/refunds" in line for line in plain(on_terminal("list", "skills", "--paths")[1]))
+
+
+def test_a_filter_ignores_case_and_reads_every_field(here: Path, cli: Cli) -> None:
+    write(here / "skills/long", {"SKILL.md": skill_md("long", "Makes PDF files.")})
+    assert [each["name"] for each in cli("list", "skills", "--filter", "pdf", "--json").json] == ["long"]
+    done = cli("list", "skills", "--filter", "ACME/*")
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["refunds"]
+    assert "1 of 5 skills matches `ACME/*`" in done.err
+    done = cli("list", "skills", "--filter", "nothing-like-it")
+    assert (done.code, done.out) == (0, "")
+    assert "0 of 5 skills match `nothing-like-it`" in done.err
+
+
+def test_shared_names_are_listed_only_on_request(here: Path, cli: Cli) -> None:
+    assert "name-shared" not in cli("list", "skills").err
+    assert cli("list", "skills", "--problems").err.count("name-shared") == 2
+
+
+@pytest.mark.parametrize(
+    ("pager", "paged"),
+    [("head -n 1", True), ("no-such-pager", False), ("cat", False), ("", False), ("'", False)],
+)
+def test_a_long_list_goes_through_the_pager(
+    here: Path, monkeypatch: pytest.MonkeyPatch, pager: str, paged: object
+) -> None:
+    for number in range(60):
+        write(here / f"skills/many-{number}", {"SKILL.md": skill_md(f"many-{number}", "One of many.")})
+    monkeypatch.setenv("PAGER", "head -n 3")
+    monkeypatch.setenv("SKILLWIRE_PAGER", pager)
+    code, shown = on_terminal("list", "skills")
+    assert code == 0
+    assert ("many-59" not in "".join(plain(shown))) is paged
+    code, shown = on_terminal("list", "skills", "--no-pager")
+    assert "many-59" in "".join(plain(shown))
 
 
 def test_problems_have_colours_on_a_terminal(here: Path) -> None:
@@ -92,3 +135,20 @@ def test_colours_can_be_switched_off(here: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("NO_COLOR", "1")
     _, shown = on_terminal("check", "skills")
     assert not re.search(rb"\x1b\[[0-9;]*3[0-9]", shown)
+
+
+def test_publish_and_serve_take_the_same_selectors(good: Path, cli: Cli) -> None:
+    done = cli("publish", "good", "--out", "site", "--only", "ref*", "--only", "tag:none", "--json")
+    assert [each["name"] for each in done.json["skills"]] == ["refunds"]
+    assert "1 skill left out by `--only` and `--exclude`" in done.err
+    assert "warning: `tag:none` matches no skill now" in done.err
+    served = subprocess.run(
+        skillwire("serve", "good", "--no-config", "--exclude", "ref*"),
+        input=b"",
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert b"1 skill left out by `--only` and `--exclude`" in served.stderr
+    done = cli("serve", "good", "--only", " ")
+    assert (done.code, "selects no skill" in done.err) == (2, True)

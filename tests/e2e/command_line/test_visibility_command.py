@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import Cli
+from tests.support.command_line import Cli, on_terminal
 from tests.support.peers import PATIENCE, skillwire
 
 CONFIG = ("--config", "config.toml")
@@ -109,3 +109,35 @@ def test_a_missing_named_configuration_file_is_reported(good: Path) -> None:
         check=True,
     )
     assert b"the configuration file `config.toml` does not exist; nothing is configured" in done.stderr
+
+
+def test_a_pattern_changes_every_skill_that_matches(here: Path, cli: Cli) -> None:
+    way = ("visibility", "twins/*", "refunds", "--from", "skills", *CONFIG)
+    (here / "config.toml").write_text('# mine\n[visibility]\n"skill://x/SKILL.md" = { user = false }\n')
+    refused = cli(*way, "--assistant", "off")
+    assert refused.code == 2
+    assert "hint: add `--yes`" in refused.err
+    told = "skill://acme/refunds/SKILL.md: assistant on, user on -> assistant off, user on"
+    assert told in refused.err.splitlines()
+    done = cli(*way, "--assistant", "off", "--yes", "--json")
+    assert [(each["uri"], each["assistant"]) for each in done.json] == [
+        ("skill://twins/one/twin/SKILL.md", False),
+        ("skill://twins/two/twin/SKILL.md", False),
+        ("skill://acme/refunds/SKILL.md", False),
+    ]
+    assert len(cli("visibility", "*", "--from", "skills", *CONFIG).out.splitlines()) == 4
+    assert cli(*way, "--assistant", "reset", "--yes").out.count("from its frontmatter") == 3
+    assert '"skill://x/SKILL.md" = { user = false }' in (here / "config.toml").read_text()
+
+
+def test_a_pattern_without_a_skill_changes_nothing(here: Path, cli: Cli) -> None:
+    done = cli("visibility", "refunds", "none-*", "--from", "skills", *CONFIG, "--user", "off", "--yes")
+    assert (done.code, "no skill matches `none-*`" in done.err) == (1, True)
+    assert not (here / "config.toml").exists()
+
+
+def test_people_are_asked_before_several_skills_change(here: Path, cli: Cli) -> None:
+    way = ("visibility", "twin*", "--from", "skills", *CONFIG)
+    code, shown = on_terminal(*way, "--user", "off", typed=b"n\n")
+    assert (code, b"change 2 skills? [y/N]" in shown) == (1, True)
+    assert not (here / "config.toml").exists()

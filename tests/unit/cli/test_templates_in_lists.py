@@ -44,7 +44,7 @@ def test_table_shows_templates_by_their_paths(library: Library, monkeypatch: pyt
     with redirect_stdout(io.StringIO()) as out:
         print_catalog(library.catalog)
     row = next(line for line in out.getvalue().splitlines() if GUIDE in line)
-    assert row.split() == [GUIDE, GUIDE, "template", "How", "to", "use", "{product}."]
+    assert row.split() == [GUIDE, "(template)", "How", "to", "use", "{product}."]
 
 
 def test_json_rows_of_templates_have_parameters(library: Library) -> None:

@@ -40,16 +40,16 @@ _skillwire() {
     done
     case $command in
         serve)
-            options='--http --static --prefix --follow-links --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --contract --tolerant --block-key --drive --drive-header --help'
-            valued=' --prefix --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
+            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --contract --tolerant --block-key --drive --drive-header --help'
+            valued=' --prefix --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
             ;;
         check)
             options='--format --json --strict --select --ignore --severity --baseline --write-baseline --prune --follow-links --config --with-config --no-config --contract --block-key --fix --adopt --yes --changed-since --help'
             valued=' --format --select --ignore --severity --baseline --config --block-key --changed-since '
             ;;
         list)
-            options='--json --follow-links --config --with-config --no-config --allow --token-env --help'
-            valued=' --config --allow --token-env '
+            options='--json --filter --paths --problems --no-pager --follow-links --config --with-config --no-config --allow --token-env --help'
+            valued=' --filter --config --allow --token-env '
             ;;
         show)
             options='--from --follow-links --config --with-config --no-config --json --allow --token-env --help'
@@ -88,19 +88,19 @@ _skillwire() {
             valued=' --timeout --token-env --allow '
             ;;
         bridge)
-            options='--trust --http --catalog --catalog-tokens --prompt-content --no-drafts --list-nonconforming --allow --server-token-env --token-env --allow-public --allow-host --allow-origin --no-well-known --help'
-            valued=' --trust --catalog --catalog-tokens --prompt-content --allow --server-token-env --token-env --allow-host --allow-origin '
+            options='--trust --only --exclude --http --catalog --catalog-tokens --prompt-content --no-drafts --list-nonconforming --allow --server-token-env --token-env --allow-public --allow-host --allow-origin --no-well-known --help'
+            valued=' --trust --only --exclude --catalog --catalog-tokens --prompt-content --allow --server-token-env --token-env --allow-host --allow-origin '
             ;;
         diff)
-            options='--from --allow --token-env --json --help'
+            options='--from --allow --token-env --summary --no-pager --json --help'
             valued=' --from --allow --token-env '
             ;;
         approve)
-            options='--from --yes --allow --token-env --json --help'
+            options='--from --yes --no-pager --allow --token-env --json --help'
             valued=' --from --allow --token-env '
             ;;
         revoke)
-            options='--help'
+            options='--yes --help'
             valued='  '
             ;;
         pull)
@@ -116,11 +116,11 @@ _skillwire() {
             valued=' --label --prefix --token-env --config '
             ;;
         publish)
-            options='--out --json --follow-links --config --with-config --no-config --help'
-            valued=' --out --config '
+            options='--out --json --follow-links --only --exclude --config --with-config --no-config --help'
+            valued=' --out --only --exclude --config '
             ;;
         visibility)
-            options='--from --assistant --user --follow-links --config --with-config --json --help'
+            options='--from --assistant --user --follow-links --config --with-config --yes --json --help'
             valued=' --from --assistant --user --config '
             ;;
         project)
@@ -183,6 +183,8 @@ _skillwire() {
     if [[ $valued == *" $prev "* ]]; then
         case "$command $prev" in
             'serve --prefix') _skillwire_nothing ;;
+            'serve --only') _skillwire_nothing ;;
+            'serve --exclude') _skillwire_nothing ;;
             'serve --catalog') _skillwire_words 'instructions tool-description' ;;
             'serve --catalog-tokens') _skillwire_nothing ;;
             'serve --tools') _skillwire_words 'always auto never' ;;
@@ -205,6 +207,7 @@ _skillwire() {
             'check --config') : ;;
             'check --block-key') _skillwire_nothing ;;
             'check --changed-since') _skillwire_nothing ;;
+            'list --filter') _skillwire_nothing ;;
             'list --config') : ;;
             'list --allow') _skillwire_nothing ;;
             'list --token-env') _skillwire_variables ;;
@@ -236,6 +239,8 @@ _skillwire() {
             'verify --token-env') _skillwire_variables ;;
             'verify --allow') _skillwire_nothing ;;
             'bridge --trust') _skillwire_nothing ;;
+            'bridge --only') _skillwire_nothing ;;
+            'bridge --exclude') _skillwire_nothing ;;
             'bridge --catalog') _skillwire_words 'instructions tool-description' ;;
             'bridge --catalog-tokens') _skillwire_nothing ;;
             'bridge --prompt-content') _skillwire_words 'resource text' ;;
@@ -260,6 +265,8 @@ _skillwire() {
             'sources --token-env') _skillwire_variables ;;
             'sources --config') : ;;
             'publish --out') _skillwire_folders ;;
+            'publish --only') _skillwire_nothing ;;
+            'publish --exclude') _skillwire_nothing ;;
             'publish --config') : ;;
             'visibility --from') : ;;
             'visibility --assistant') _skillwire_words 'on off reset' ;;
@@ -300,8 +307,8 @@ _skillwire() {
         'verify '0) _skillwire_nothing ;;
         'bridge '*) _skillwire_nothing ;;
         'diff '0) : ;;
-        'approve '0) : ;;
-        'revoke '0) : ;;
+        'approve '*) : ;;
+        'revoke '*) : ;;
         'pull '0) : ;;
         'pull '1) _skillwire_folders ;;
         'cache '0) _skillwire_words 'list remove' ;;
@@ -309,7 +316,7 @@ _skillwire() {
         'sources '0) _skillwire_words 'list add remove update' ;;
         'sources '*) : ;;
         'publish '*) : ;;
-        'visibility '0) : ;;
+        'visibility '*) : ;;
         'project '0) : ;;
         'graph '*) : ;;
         'new '0) _skillwire_folders ;;

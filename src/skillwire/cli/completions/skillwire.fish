@@ -71,6 +71,8 @@ complete -c skillwire -n '__skillwire_using serve' -l http -d 'Serve over HTTP i
 complete -c skillwire -n '__skillwire_using serve' -l static -d 'Do not change the list of skills after startup.'
 complete -c skillwire -n '__skillwire_using serve' -l prefix -x -d 'Add this path before the URI paths of these skills.'
 complete -c skillwire -n '__skillwire_using serve' -l follow-links -d 'Follow symbolic links that lead outside the folders.'
+complete -c skillwire -n '__skillwire_using serve' -l only -x -d 'Only skills whose name, path or tag matches, such as team/ (repeatable).'
+complete -c skillwire -n '__skillwire_using serve' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l catalog -r -f -a 'instructions tool-description' -d 'Where models find the list of skills.'
 complete -c skillwire -n '__skillwire_using serve' -l catalog-tokens -x -d 'Maximum length of that list, in tokens.'
 complete -c skillwire -n '__skillwire_using serve' -l tools -r -f -a 'always auto never' -d 'Which clients get the tools that load skills.'
@@ -124,6 +126,10 @@ complete -c skillwire -n '__skillwire_using check' -F
 
 complete -c skillwire -n '__skillwire_using list' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using list' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using list' -l filter -x -d 'Only skills with this text in their name, path or description, or that match a pattern such as pdf-.'
+complete -c skillwire -n '__skillwire_using list' -l paths -d 'On a terminal, also show the path of each skill.'
+complete -c skillwire -n '__skillwire_using list' -l problems -d 'Print every problem, also each name that several skills share.'
+complete -c skillwire -n '__skillwire_using list' -l no-pager -d 'Do not use a pager for long output.'
 complete -c skillwire -n '__skillwire_using list' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
 complete -c skillwire -n '__skillwire_using list' -l config -r -F -d 'Use this configuration file instead of your own.'
 complete -c skillwire -n '__skillwire_using list' -l with-config -d 'Also use the sources in the configuration file if you name others.'
@@ -209,6 +215,8 @@ complete -c skillwire -n '__skillwire_using verify' -l json -d 'Print JSON'
 
 complete -c skillwire -n '__skillwire_using bridge' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using bridge' -l trust -x -d 'Offer all skills from this server to every client, without approval (repeatable).'
+complete -c skillwire -n '__skillwire_using bridge' -l only -x -d 'Only skills whose name, path or tag matches, such as team/ (repeatable).'
+complete -c skillwire -n '__skillwire_using bridge' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
 complete -c skillwire -n '__skillwire_using bridge' -l http -d 'Serve over HTTP instead of stdio.'
 complete -c skillwire -n '__skillwire_using bridge' -l catalog -r -f -a 'instructions tool-description' -d 'Where models find the list of skills.'
 complete -c skillwire -n '__skillwire_using bridge' -l catalog-tokens -x -d 'Maximum length of that list, in tokens.'
@@ -227,19 +235,23 @@ complete -c skillwire -n '__skillwire_using diff' -s h -l help -d 'Show this hel
 complete -c skillwire -n '__skillwire_using diff' -l from -x -d 'Search this server, given by label or URL (repeatable).'
 complete -c skillwire -n '__skillwire_using diff' -l allow -x -d 'For this server in a project\'s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).'
 complete -c skillwire -n '__skillwire_using diff' -l token-env -r -f -a '(set -nx)' -d 'Environment variable with the bearer token to send to the server\'s URL.'
+complete -c skillwire -n '__skillwire_using diff' -l summary -d 'Only list what has changed.'
+complete -c skillwire -n '__skillwire_using diff' -l no-pager -d 'Do not use a pager for long output.'
 complete -c skillwire -n '__skillwire_using diff' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using diff; and __skillwire_at 0' -F
 
 complete -c skillwire -n '__skillwire_using approve' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using approve' -l from -x -d 'Search this server, given by label or URL (repeatable).'
 complete -c skillwire -n '__skillwire_using approve' -l yes -d 'Do not ask for confirmation.'
+complete -c skillwire -n '__skillwire_using approve' -l no-pager -d 'Do not use a pager for long output.'
 complete -c skillwire -n '__skillwire_using approve' -l allow -x -d 'For this server in a project\'s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).'
 complete -c skillwire -n '__skillwire_using approve' -l token-env -r -f -a '(set -nx)' -d 'Environment variable with the bearer token to send to the server\'s URL.'
 complete -c skillwire -n '__skillwire_using approve' -l json -d 'Print JSON'
-complete -c skillwire -n '__skillwire_using approve; and __skillwire_at 0' -F
+complete -c skillwire -n '__skillwire_using approve' -F
 
 complete -c skillwire -n '__skillwire_using revoke' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using revoke; and __skillwire_at 0' -F
+complete -c skillwire -n '__skillwire_using revoke' -l yes -d 'Do not ask for confirmation.'
+complete -c skillwire -n '__skillwire_using revoke' -F
 
 complete -c skillwire -n '__skillwire_using pull' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using pull' -l all -d 'Download every skill of the server.'
@@ -271,6 +283,8 @@ complete -c skillwire -n '__skillwire_using publish' -s h -l help -d 'Show this 
 complete -c skillwire -n '__skillwire_using publish' -l out -r -f -a '(__fish_complete_directories)' -d 'Folder that your web server serves as the root of the site.'
 complete -c skillwire -n '__skillwire_using publish' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using publish' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using publish' -l only -x -d 'Only skills whose name, path or tag matches, such as team/ (repeatable).'
+complete -c skillwire -n '__skillwire_using publish' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
 complete -c skillwire -n '__skillwire_using publish' -l config -r -F -d 'Use this configuration file instead of your own.'
 complete -c skillwire -n '__skillwire_using publish' -l with-config -d 'Also use the sources in the configuration file if you name others.'
 complete -c skillwire -n '__skillwire_using publish' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
@@ -283,8 +297,9 @@ complete -c skillwire -n '__skillwire_using visibility' -l user -r -f -a 'on off
 complete -c skillwire -n '__skillwire_using visibility' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
 complete -c skillwire -n '__skillwire_using visibility' -l config -r -F -d 'Use this configuration file instead of your own.'
 complete -c skillwire -n '__skillwire_using visibility' -l with-config -d 'Also look in the configured sources if you name others.'
+complete -c skillwire -n '__skillwire_using visibility' -l yes -d 'Do not ask for confirmation.'
 complete -c skillwire -n '__skillwire_using visibility' -l json -d 'Print JSON'
-complete -c skillwire -n '__skillwire_using visibility; and __skillwire_at 0' -F
+complete -c skillwire -n '__skillwire_using visibility' -F
 
 complete -c skillwire -n '__skillwire_using project' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using project' -l out -r -f -a '(__fish_complete_directories)' -d 'Folder to write the copies to.'

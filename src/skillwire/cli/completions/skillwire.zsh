@@ -53,6 +53,8 @@ _skillwire() {
                 '--static[Do not change the list of skills after startup.]' \
                 '--prefix=[Add this path before the URI paths of these skills.]:PATH:' \
                 '--follow-links[Follow symbolic links that lead outside the folders.]' \
+                '*--only=[Only skills whose name, path or tag matches, such as team/ (repeatable).]:PATTERN|tag\:NAME:' \
+                '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
                 '--catalog=[Where models find the list of skills.]:PLACE:(instructions tool-description)' \
                 '--catalog-tokens=[Maximum length of that list, in tokens.]:N:' \
                 '--tools=[Which clients get the tools that load skills.]:WHEN:(always auto never)' \
@@ -112,6 +114,10 @@ _skillwire() {
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
                 '--json[Print JSON]' \
+                '--filter=[Only skills with this text in their name, path or description, or that match a pattern such as pdf-.]:TEXT|PATTERN:' \
+                '--paths[On a terminal, also show the path of each skill.]' \
+                '--problems[Print every problem, also each name that several skills share.]' \
+                '--no-pager[Do not use a pager for long output.]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
                 '--with-config[Also use the sources in the configuration file if you name others.]' \
@@ -231,6 +237,8 @@ _skillwire() {
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
                 '*--trust=[Offer all skills from this server to every client, without approval (repeatable).]:LABEL:' \
+                '*--only=[Only skills whose name, path or tag matches, such as team/ (repeatable).]:PATTERN|tag\:NAME:' \
+                '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
                 '--http=-[Serve over HTTP instead of stdio.]::\[HOST\:\]PORT:' \
                 '--catalog=[Where models find the list of skills.]:PLACE:(instructions tool-description)' \
                 '--catalog-tokens=[Maximum length of that list, in tokens.]:N:' \
@@ -253,6 +261,8 @@ _skillwire() {
                 '*--from=[Search this server, given by label or URL (repeatable).]:SERVER:' \
                 '*--allow=[For this server in a project'\''s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).]:LABEL:' \
                 '--token-env=[Environment variable with the bearer token to send to the server'\''s URL.]:VARIABLE:_parameters -g "*export*"' \
+                '--summary[Only list what has changed.]' \
+                '--no-pager[Do not use a pager for long output.]' \
                 '--json[Print JSON]' \
                 '1:SKILL:_files' \
                 && return
@@ -262,16 +272,18 @@ _skillwire() {
                 '(- *)'{-h,--help}'[Show this help.]' \
                 '*--from=[Search this server, given by label or URL (repeatable).]:SERVER:' \
                 '--yes[Do not ask for confirmation.]' \
+                '--no-pager[Do not use a pager for long output.]' \
                 '*--allow=[For this server in a project'\''s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).]:LABEL:' \
                 '--token-env=[Environment variable with the bearer token to send to the server'\''s URL.]:VARIABLE:_parameters -g "*export*"' \
                 '--json[Print JSON]' \
-                '1:SKILL:_files' \
+                '*:SKILL:_files' \
                 && return
             ;;
         revoke)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '1:SKILL:_files' \
+                '--yes[Do not ask for confirmation.]' \
+                '*:SKILL:_files' \
                 && return
             ;;
         pull)
@@ -316,6 +328,8 @@ _skillwire() {
                 '--out=[Folder that your web server serves as the root of the site.]:FOLDER:_files -/' \
                 '--json[Print JSON]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '*--only=[Only skills whose name, path or tag matches, such as team/ (repeatable).]:PATTERN|tag\:NAME:' \
+                '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
                 '--with-config[Also use the sources in the configuration file if you name others.]' \
                 '--no-config[Ignore the configuration file, also its limits and visibility.]' \
@@ -331,8 +345,9 @@ _skillwire() {
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
                 '--with-config[Also look in the configured sources if you name others.]' \
+                '--yes[Do not ask for confirmation.]' \
                 '--json[Print JSON]' \
-                '1:SKILL:_files' \
+                '*:SKILL:_files' \
                 && return
             ;;
         project)

@@ -164,5 +164,19 @@ class ApprovalStore:
             with suppress(StateError):  # it is fetched again next time
                 await run_sync(state.cache.put, skill.label, file, content)
 
+    async def keep(self, skill: HostedSkill, content: bytes) -> bool:
+        """Keep a copy of approved bytes, for later comparison. Return whether it was written."""
+        if (state := self._state_for(skill)) is None:
+            return False
+        return await run_sync(state.cache.keep, skill.label, content)
+
+    async def kept(self, skill: HostedSkill, file: FileClaim) -> bytes | None:
+        """Return the copy of approved bytes that `file` names; None if there is none."""
+        if (state := self._state_for(skill)) is None:
+            return None
+        with suppress(StateError):  # the comparison says that the text is not kept
+            return await run_sync(state.cache.kept, skill.label, file.digest)
+        return None
+
     def _state_for(self, skill: HostedSkill) -> State | None:
         return self._state if not skill.local and skill.label in self._labels else None

@@ -33,6 +33,12 @@ CACHE_BYTES = 512 * 1024 * 1024
 _STAGING = ".staging"
 """The folder for files that are being added or removed. No label has this name."""
 _PRIVATE_DIR_MODE = 0o700
+KEPT_BYTES = 64 * 1024 * 1024
+"""Maximum size of all copies of approved text together, in bytes."""
+KEPT_FILE_BYTES = 256 * 1024
+"""Maximum size of one copy of approved text, in bytes."""
+_KEPT = "kept~"
+"""Prefix of the file names of copies of approved text. Their digests follow."""
 
 
 def label_folder(label: str) -> str:
@@ -90,6 +96,8 @@ class Cache:
         self.folder = folder
         self._staging = folder / _STAGING
         self._limit = limit
+        self._kept_total: int | None = None
+        """Size of all copies of approved text; None until it is needed. Other processes may add copies."""
 
     def get(self, label: str, file: FileClaim) -> bytes | None:
         """Return the cached bytes of a file if they match the claim, else None (H15, H24).
@@ -133,6 +141,63 @@ class Cache:
         except OSError:
             return False
         return True
+
+    def keep(self, label: str, content: bytes) -> bool:
+        """Keep a copy of approved bytes, for later comparison. Return whether it was written.
+
+        The copy is found by its digest only. The least recently used copies are removed above a limit. A
+        purge removes copies as well. Raises `StateError`.
+        """
+        path = self._kept_path(label, Digest.of(content))
+        if len(content) > KEPT_FILE_BYTES:
+            return False
+        try:
+            self._make_staging()
+            with (
+                staged_file(self._staging / path.name, content, private=True) as staged,
+                self._database.writing() as connection,
+            ):
+                self._labels.require_bound(connection, label)
+                path.parent.mkdir(exist_ok=True, mode=_PRIVATE_DIR_MODE)
+                staged.replace(path)
+                self._limit_kept(path)
+        except OSError:
+            return False
+        return True
+
+    def kept(self, label: str, digest: Digest) -> bytes | None:
+        """Return the kept copy with this digest, or None if there is none. Raises `StateError`."""
+        with self._database.reading() as connection:
+            if not self._labels.is_still_bound(connection, label):
+                return None
+        path = self._kept_path(label, digest)
+        try:
+            with path.open("rb") as opened:
+                content = opened.read(KEPT_FILE_BYTES + 1)
+            os.utime(path)
+        except OSError:
+            return None
+        return content if Digest.of(content) == digest else None
+
+    def _kept_path(self, label: str, digest: Digest) -> Path:
+        return self.folder / label_folder(label) / f"{_KEPT}{digest.raw.hex()}"
+
+    def _limit_kept(self, newest: Path) -> None:
+        """Remove the least recently used copies if all of them together are larger than the limit."""
+        if self._kept_total is not None:
+            self._kept_total += newest.stat().st_size
+            if self._kept_total <= KEPT_BYTES:
+                return
+        copies = [each for folder in self._label_folders() for each in folder.glob(f"{_KEPT}*")]
+        sizes = {each: each.stat().st_size for each in copies}
+        self._kept_total = sum(sizes.values())
+        if self._kept_total <= KEPT_BYTES:
+            return
+        for path in sorted(sizes.keys() - {newest}, key=_used):
+            if self._kept_total <= KEPT_BYTES * 9 // 10:
+                break
+            _remove(path)
+            self._kept_total -= sizes[path]
 
     def list_files(self) -> list[CachedFile]:
         """Return all cached files that exist on disk, sorted by label and URI."""
