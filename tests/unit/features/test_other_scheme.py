@@ -268,7 +268,7 @@ async def test_tools_and_prompts_differ_only_in_their_uris(mode: Any, channel: C
         ("github://owner/re", PREFIX),
         ("skill://acme", "skill://"),
         ("skill://docs/an", "skill://"),
-        ("acme", ""),
+        ("ref", ""),
         ("github://other/", None),
     ],
 )
@@ -285,7 +285,7 @@ async def test_name_completes_as_typed_and_loads(typed: str, start: str | None) 
         assert bool(values) == (start is not None)
         for value in values:
             assert value.startswith(start)
-            if typed.endswith(("acme", "an")):
+            if typed.endswith(("acme", "an", "ref")):
                 assert (await client.get_prompt("skill", {"name": value})).messages
 
 
