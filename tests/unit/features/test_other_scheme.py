@@ -615,9 +615,9 @@ def test_without_an_authority_the_path_follows_the_scheme(tree: Path) -> None:
     [
         (["--scheme", "file"], "the scheme `file` names files of the client's machine"),
         (["--scheme", "https"], "the scheme `https` is fetched from the network by clients"),
-        (["--scheme="], "the scheme `` is not a URI scheme"),
+        (["--scheme="], "`--scheme=` has no value"),
         (["--scheme", "github", "--authority", "a b"], "the authority `a b` is not a path of letters"),
-        (["--scheme", "github", "--authority="], "the authority `` is not a path of letters"),
+        (["--scheme", "github", "--authority="], "`--authority=` has no value"),
         (["--authority", "owner/repo"], "the authority `owner/repo` has no scheme; name one"),
     ],
 )
