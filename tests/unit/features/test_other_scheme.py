@@ -268,7 +268,7 @@ async def test_tools_and_prompts_differ_only_in_their_uris(mode: Any, channel: C
         ("github://owner/re", PREFIX),
         ("skill://acme", "skill://"),
         ("skill://docs/an", "skill://"),
-        ("acme", ""),
+        ("ref", ""),
         ("github://other/", None),
     ],
 )
@@ -285,7 +285,7 @@ async def test_name_completes_as_typed_and_loads(typed: str, start: str | None) 
         assert bool(values) == (start is not None)
         for value in values:
             assert value.startswith(start)
-            if typed.endswith(("acme", "an")):
+            if typed.endswith(("acme", "an", "ref")):
                 assert (await client.get_prompt("skill", {"name": value})).messages
 
 
@@ -615,9 +615,9 @@ def test_without_an_authority_the_path_follows_the_scheme(tree: Path) -> None:
     [
         (["--scheme", "file"], "the scheme `file` names files of the client's machine"),
         (["--scheme", "https"], "the scheme `https` is fetched from the network by clients"),
-        (["--scheme="], "the scheme `` is not a URI scheme"),
+        (["--scheme="], "`--scheme=` has no value"),
         (["--scheme", "github", "--authority", "a b"], "the authority `a b` is not a path of letters"),
-        (["--scheme", "github", "--authority="], "the authority `` is not a path of letters"),
+        (["--scheme", "github", "--authority="], "`--authority=` has no value"),
         (["--authority", "owner/repo"], "the authority `owner/repo` has no scheme; name one"),
     ],
 )
