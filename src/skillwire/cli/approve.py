@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Annotated
 
 import anyio
@@ -167,14 +168,16 @@ class _Request:
                 if not self.as_json:
                     _print_request(await host.inspect(found), target)
                 _warn_of_bridge(bridge_problem)
-                if not await self._confirmed(host, [found], "approve exactly this?"):
+                answer = await self._ask(host, [found], "approve exactly this?")
+                if answer is _Answer.NO:
                     return 1
                 (outcome,) = await host.approve_all([found])
                 if outcome.reason:
                     print_error(f"{found.quoted} was not approved: {outcome.reason}")
                     return 1
                 stderr_console().print(f"approved {found.quoted}")
-                await _keep(host, [found])
+                if answer is _Answer.YES_AFTER_READING:
+                    await _keep(host, [found])
                 return self._done(_row(found, bridge_problem))
 
     def _done(self, row: dict[str, object]) -> int:
@@ -192,10 +195,12 @@ class _Request:
                 outcomes: list[ApprovalOutcome] = []
                 if plan.new:
                     question = f"approve exactly {_these(plan.new)}?"
-                    if not await self._confirmed(host, plan.new, question):
+                    answer = await self._ask(host, plan.new, question)
+                    if answer is _Answer.NO:
                         return 1
                     outcomes = await host.approve_all(plan.new)
-                    await _keep(host, [each.skill for each in outcomes if not each.reason])
+                    if answer is _Answer.YES_AFTER_READING:
+                        await _keep(host, [each.skill for each in outcomes if not each.reason])
                 refused = {each.skill.handle: each.reason for each in outcomes if each.reason}
                 approved = [each.skill for each in outcomes if not each.reason]
                 return self._report(host, plan, approved, {**plan.failed, **refused})
@@ -219,20 +224,32 @@ class _Request:
             print_json({"approved": rows, "refused": reasons})
         return 1 if refused else 0
 
-    async def _confirmed(self, host: Host, skills: Sequence[HostedSkill], question: str) -> bool:
-        """Return whether the user agrees. With `d`, show the texts and ask again."""
+    async def _ask(self, host: Host, skills: Sequence[HostedSkill], question: str) -> "_Answer":
+        """Return the answer of the user. After `d`, show the texts and ask again."""
         if self.yes:
-            return True
+            return _Answer.YES
         if not is_interactive():
             raise UsageError(
                 "cannot ask for approval: stdin or stderr is not a terminal",
                 hint="add `--yes` to approve without asking",
             )
+        yes = _Answer.YES
         while (answer := ask(question, "d")) == "d":
             await print_texts(host, skills, pager=self.pager)
-        if answer != "y":
-            stderr_console().print("nothing was approved")
-        return answer == "y"
+            yes = _Answer.YES_AFTER_READING
+        if answer == "y":
+            return yes
+        stderr_console().print("nothing was approved")
+        return _Answer.NO
+
+
+class _Answer(Enum):
+    """What the user answered to the question whether to approve."""
+
+    NO = auto()
+    YES = auto()
+    YES_AFTER_READING = auto()
+    """The texts were fetched to show them, so that copies of them can be kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,8 @@ def test_generated_content_cannot_be_approved(machine: Machine, cli: Cli) -> Non
 def test_a_change_ends_the_approval_and_is_shown(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     assert cli("diff", "acme:good").code == 1, "nothing was approved yet"
     cli("approve", "acme:good", "--yes")
+    assert site.script.count("resources/read") == 0, "an approval reads no file"
+    cli("pull", "acme:good", "out")
     done = cli("diff", "acme:good")
     assert (done.code, done.err) == (0, "`acme:good` has not changed since you approved it\n")
 
@@ -282,7 +284,6 @@ def test_many_are_asked_for_once_and_shown_on_request(machine: Machine, cli: Cli
 
 def test_text_that_is_not_kept_is_reported(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     cli("approve", "acme:good", "--yes")
-    cli("cache", "purge")
     change(site)
     done = cli("diff", "acme:good")
     assert "references/a.md: its approved text is not kept; the whole text of now follows" in done.out
@@ -305,7 +306,7 @@ def test_control_characters_in_a_diff_are_visible(machine: Machine, cli: Cli, si
     assert "\x1b" not in done.out
     site.script.read = {uri: {"contents": [{"uri": uri, "text": "# lie\n"}]}}
     site.script.publish("other")
-    cli("cache", "purge")
+    cli("cache", "remove")
     done = cli("diff", "acme:good")
     assert "lie" not in done.out
     assert "references/a.md: it cannot be read" in done.out

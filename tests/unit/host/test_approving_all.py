@@ -15,6 +15,7 @@ from skillwire.core.patterns import matches
 from skillwire.core.record import Digest
 from skillwire.host.store import cache
 from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.protocol.claims import FileClaim
 from tests.support.hosts import honest, open_host
 
 NAMES = ("ab", "ac", "bc", "bd")
@@ -81,17 +82,39 @@ async def test_kept_text_is_compared_with_the_text_of_now(remembered: State) -> 
     assert (found["logo.png"].is_removed, found["logo.png"].before) == (True, None)
 
 
+@pytest.mark.anyio
+@pytest.mark.rule("H11")
+async def test_text_that_was_used_is_kept_for_comparison(remembered: State) -> None:
+    script = honest("refunds")
+    script.publish("refunds", {"a.md": b"old\n", "unread.md": b"1\n"})
+    async with open_host("auto", None, remembered, acme=script) as host:
+        (skill,) = host.registry
+        await host.approve_all([skill])
+        await host.read(skill, "a.md")
+        script.publish("refunds", {"a.md": b"new\n", "unread.md": b"2\n"})
+        (skill,) = await host.discover()
+        for _ in range(2):  # the first comparison replaces the cached file
+            found = {each.path: each async for each in host.changed_texts(skill)}
+            assert (found["a.md"].before, found["a.md"].after) == (b"old\n", b"new\n")
+            assert found["unread.md"].before is None
+            assert found["unread.md"].reason == "its approved text is not kept"
+
+
+def claim_of(content: bytes) -> FileClaim:
+    return FileClaim("skill://one/a.md", Digest.of(content), len(content))
+
+
 def test_kept_copies_are_verified_and_limited(remembered: State, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "KEPT_BYTES", 1000)
     remembered.bind("acme", "https://acme.example/mcp")
     texts = [bytes([number]) * 100 for number in range(30)]
     assert all(remembered.cache.keep("acme", each) for each in texts)
-    kept = [each for each in texts if remembered.cache.kept("acme", Digest.of(each)) == each]
+    kept = [each for each in texts if remembered.cache.kept("acme", claim_of(each)) == each]
     assert texts[-1] in kept
     assert len(kept) <= 10
     assert not remembered.cache.keep("acme", bytes(cache.KEPT_FILE_BYTES + 1))
     (path,) = remembered.cache.folder.glob(f"*/kept~{Digest.of(texts[-1]).raw.hex()}")
     path.write_bytes(b"other")
-    assert remembered.cache.kept("acme", Digest.of(texts[-1])) is None
+    assert remembered.cache.kept("acme", claim_of(texts[-1])) is None
     remembered.bind("acme", "https://other.example/mcp")
-    assert all(remembered.cache.kept("acme", Digest.of(each)) is None for each in texts)
+    assert all(remembered.cache.kept("acme", claim_of(each)) is None for each in texts)

@@ -175,7 +175,7 @@ class ApprovalStore:
         if (state := self._state_for(skill)) is None:
             return None
         with suppress(StateError):  # the comparison says that the text is not kept
-            return await run_sync(state.cache.kept, skill.label, file.digest)
+            return await run_sync(state.cache.kept, skill.label, file)
         return None
 
     def _state_for(self, skill: HostedSkill) -> State | None:

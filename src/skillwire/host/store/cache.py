@@ -41,6 +41,17 @@ _KEPT = "kept~"
 """Prefix of the file names of copies of approved text. Their digests follow."""
 
 
+def _read_exactly(path: Path, digest: Digest) -> bytes | None:
+    """Return the bytes of a copy if they have this digest, else None."""
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(KEPT_FILE_BYTES + 1)
+        os.utime(path)
+    except OSError:
+        return None
+    return content if Digest.of(content) == digest else None
+
+
 def label_folder(label: str) -> str:
     """Return the folder name for a label. This is the label itself if it is valid on every file system."""
     if _PLAIN_LABEL.fullmatch(label) and portable_fault(label) is None:
@@ -165,19 +176,20 @@ class Cache:
             return False
         return True
 
-    def kept(self, label: str, digest: Digest) -> bytes | None:
-        """Return the kept copy with this digest, or None if there is none. Raises `StateError`."""
+    def kept(self, label: str, file: FileClaim) -> bytes | None:
+        """Return the approved bytes that `file` names, or None if there is no copy. Raises `StateError`.
+
+        Bytes that are only in the cached file are copied, because a newer version can replace that file.
+        """
         with self._database.reading() as connection:
             if not self._labels.is_still_bound(connection, label):
                 return None
-        path = self._kept_path(label, digest)
-        try:
-            with path.open("rb") as opened:
-                content = opened.read(KEPT_FILE_BYTES + 1)
-            os.utime(path)
-        except OSError:
-            return None
-        return content if Digest.of(content) == digest else None
+        if (content := _read_exactly(self._kept_path(label, file.digest), file.digest)) is not None:
+            return content
+        content = _read_exactly(cache_path(self.folder, label, file.uri), file.digest)
+        if content is not None:
+            self.keep(label, content)
+        return content
 
     def _kept_path(self, label: str, digest: Digest) -> Path:
         return self.folder / label_folder(label) / f"{_KEPT}{digest.raw.hex()}"
