@@ -46,6 +46,7 @@ from skillwire.terminal.output import (
 from skillwire.terminal.skill_table import ListedSkill, ListView, print_skill_table, report_filter
 
 _SHOWN_DIGEST = 19
+_SHOWN_NAMES = 3
 _INTEGRITY = {
     Integrity.FULL: "a digest for every file",
     Integrity.PART: "digests for some files",
@@ -209,14 +210,15 @@ def list_servers(
         print_host_problems(registry.problems)
     else:
         print_host_problems([each for each in registry.problems if each.rule is not Rule.NAME_SHARED])
-        _print_shared_names(shared)
+        _print_shared_names(list(registry.shared_names()))
     return 1 if any(problem.severity is Severity.ERROR for problem in registry.problems) else 0
 
 
-def _print_shared_names(shared: Sequence[Problem]) -> None:
+def _print_shared_names(names: Sequence[str]) -> None:
     """Print one line about names that several skills share. One of them may imitate another (H10)."""
-    if shared:
-        message = f"{len(shared):,} names are shared by several skills; `--problems` lists them"
+    if names:
+        shown = ", ".join(map(quoted, names[:_SHOWN_NAMES])) + ", …" * (len(names) > _SHOWN_NAMES)
+        message = f"{len(names):,} names are shared by several skills ({shown}); `--problems` lists them"
         stderr_console().print(message, style="yellow")
 
 

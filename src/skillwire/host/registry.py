@@ -385,13 +385,17 @@ class Registry:
         """Return the handle of a match, followed by the path of its file if it has one."""
         return f"{_skill(found).handle}/{found.file}" if found.file else _skill(found).handle
 
-    def _clashes(self) -> Iterator[Problem]:
-        """Yield a warning for each name that several listed skills share: one may imitate another (H10)."""
+    def shared_names(self) -> dict[str, list[HostedSkill]]:
+        """Return each name that several listed skills share, with these skills."""
         by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
         for each in self.skills:
             if each.identity not in self._unlisted:
                 by_name[each.name].append(each)
-        shared = [(name, found) for name, found in by_name.items() if len(found) > 1]
+        return {name: found for name, found in by_name.items() if len(found) > 1}
+
+    def _clashes(self) -> Iterator[Problem]:
+        """Yield a warning for each name that several listed skills share: one may imitate another (H10)."""
+        shared = list(self.shared_names().items())
         for name, found in shared[:_MAX_CLASHES]:
             sharing = ", ".join(f"{each.quoted} ({each.origin})" for each in found[:_SHOWN])
             more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
