@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from skillwire.app.problem_log import log_problems
 from skillwire.authoring.live import LiveSkill
 from skillwire.authoring.skill import Skill
 from skillwire.authoring.skills import Skills
@@ -38,6 +39,8 @@ def collect_skills(
 ) -> CollectedSkills:
     """Return one library with everything in `parts`, and the prompts of the skills in code.
 
+    When the library is loaded or changes, its problems are logged.
+
     Paths are relative to `base`; `limits` apply to folders. Raises `InvalidValueError` if a part is not
     `Servable`, a skill in code is too large, or two collections have a prompt of the same name. Raises
     `ConflictError` if skills in code conflict or two sources have the same label.
@@ -57,4 +60,6 @@ def collect_skills(
                 fix = "pass a `Skill`, `Skills`, a source, or the path of a folder"
                 raise InvalidValueError("the value", repr(part), "cannot be served", fix)
     code_sources = [CodeSource(skills, label=label)] if len(skills) else []
-    return CollectedSkills(Library([*code_sources, *sources], frozen=frozen), skills.prompts)
+    library = Library([*code_sources, *sources], frozen=frozen)
+    log_problems(library)
+    return CollectedSkills(library, skills.prompts)

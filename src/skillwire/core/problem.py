@@ -204,6 +204,10 @@ SERVER_RULES = frozenset(
 """Rules for data from servers. `skillwire verify` and hosts report violations."""
 
 
+LAST_GOOD_SERVED = "the last good version is served"
+"""The end of the message about a skill that an edit broke, so that it is served as it was before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One problem with a skill, source or server: where it is, what is wrong, and how to fix it."""

@@ -107,6 +107,7 @@ class Library:
         self._sources = _by_label(sources)
         self._subscriptions = Subscriptions(self._sources)
         self._listeners: list[Listener] = []
+        self._observers: list[Callable[[], None]] = []
         self._scans: dict[str, Scan] = {}
         self._catalog = self.loaded = self._compose()
         self.revision = 0
@@ -163,6 +164,7 @@ class Library:
             self._catalog = self.loaded = await anyio.to_thread.run_sync(self._compose)
             self.revision += 1
             self._lost.clear()
+            self._notify_observers()
             return self._catalog
 
     async def ensure_loaded(self) -> None:
@@ -250,6 +252,14 @@ class Library:
         """Call `listener` after every change from now on. Return a function that removes the listener."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    def observe(self, observer: Callable[[], None]) -> None:
+        """Call `observer` whenever sources were loaded or scanned again, even if the catalog is the same."""
+        self._observers.append(observer)
+
+    def _notify_observers(self) -> None:
+        for observer in self._observers:
+            observer()
 
     async def follow(self) -> None:
         """Keep the catalog up to date with the sources, until cancelled.
@@ -368,12 +378,12 @@ class Library:
         self._publish(await anyio.to_thread.run_sync(self._change, before, after))
 
     def _publish(self, change: Change) -> None:
-        if change.is_empty:
-            return
-        self._catalog = change.after
-        self.revision += 1
-        for listener in self._listeners:
-            listener(change)
+        if not change.is_empty:
+            self._catalog = change.after
+            self.revision += 1
+            for listener in self._listeners:
+                listener(change)
+        self._notify_observers()
 
     def _change(self, before: Scan, after: Scan) -> Change:
         scans = self._labelled_scans()

@@ -1,5 +1,6 @@
 """A server watches its folders: changes on disk are served, and clients are notified."""
 
+import logging
 import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -333,3 +334,19 @@ async def test_source_that_could_not_be_watched_is_watched_again(
         write_skill(tmp_path, "two")
         await at.until_names("one", "two")
         assert library.catalog.problems == ()
+
+
+async def test_changes_add_no_lines_of_watchfiles_to_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_skill(tmp_path, "refunds")
+    with caplog.at_level(logging.INFO):
+        async with live(tmp_path) as at:
+            names = ["refunds"]
+            for number in range(3):  # the first scan may find the first one
+                names.append(f"orders-{number}")
+                write_skill(tmp_path, names[-1])
+                await at.until_names(*sorted(names))
+            logging.getLogger("watchfiles.main").info("a change that other code watches")
+    messages = [each.getMessage() for each in caplog.records if each.name.startswith("watchfiles")]
+    assert messages == ["a change that other code watches"]

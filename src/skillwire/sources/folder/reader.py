@@ -8,7 +8,7 @@ from sys import intern
 from typing import NamedTuple
 
 from skillwire.core.names import SKILL_FILE
-from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.problem import LAST_GOOD_SERVED, Problem, Rule, Severity
 from skillwire.core.record import Limits, SkillFile
 from skillwire.errors import SourceBusyError, SourceError
 from skillwire.frontmatter.document import SkillDocument
@@ -190,7 +190,7 @@ def _read_skill(
 def _fallback_warnings(faults: Iterable[Problem]) -> Iterator[Problem]:
     """Yield a warning for each fault of a skill that is served in its last good version."""
     for fault in faults:
-        message = f"{fault.message}; the last good version is served"
+        message = f"{fault.message}; {LAST_GOOD_SERVED}"
         yield replace(fault, severity=Severity.WARNING, message=message)
 
 

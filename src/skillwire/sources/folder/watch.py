@@ -3,8 +3,8 @@
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import aclosing, closing, suppress
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
+from contextlib import aclosing, closing, contextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -180,6 +180,21 @@ class _Inbox:
             anyio.from_thread.run_sync(self.wake, token=self._token)
 
 
+@contextmanager
+def _quiet_in_this_thread() -> Generator[None]:
+    """Drop what watchfiles logs about each change in this thread. Other uses of watchfiles log as before."""
+    thread, logger = threading.get_ident(), logging.getLogger("watchfiles.main")
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.thread != thread or record.levelno >= logging.WARNING
+
+    logger.addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_of_others)
+
+
 class _WatchThreads:
     """The threads that watch the folders of one plan."""
 
@@ -216,19 +231,22 @@ class _WatchThreads:
         import watchfiles  # noqa: PLC0415 - imported in the thread, so that the event loop does not wait for it
 
         try:
-            with closing(
-                watchfiles.watch(
-                    *folders,
-                    watch_filter=None,
-                    debounce=_DEBOUNCE_MS,
-                    step=_STEP_MS,
-                    stop_event=self._stop,
-                    rust_timeout=_ARMED_MS,
-                    yield_on_timeout=True,
-                    raise_interrupt=False,
-                    recursive=deep,
-                )
-            ) as batches:
+            with (
+                _quiet_in_this_thread(),
+                closing(
+                    watchfiles.watch(
+                        *folders,
+                        watch_filter=None,
+                        debounce=_DEBOUNCE_MS,
+                        step=_STEP_MS,
+                        stop_event=self._stop,
+                        rust_timeout=_ARMED_MS,
+                        yield_on_timeout=True,
+                        raise_interrupt=False,
+                        recursive=deep,
+                    )
+                ) as batches,
+            ):
                 for batch in batches:
                     armed.succeed()
                     if batch:
