@@ -34,7 +34,7 @@ from skillwire.protocol.claims import DeliveryClaim, Dialect, Integrity
 from skillwire.protocol.messages import SERVER_META
 from skillwire.protocol.translate import contents
 from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
-from skillwire.terminal.messages import NoSuchSkillError, pluralize
+from skillwire.terminal.messages import NoSuchSkillError, pluralize, print_notice
 from skillwire.terminal.output import (
     print_content,
     print_error,
@@ -192,7 +192,7 @@ def list_servers(
     If `rows` is not None, prints JSON: first `rows`, then one row for each skill or template of a server.
     Prints the problems with servers to stderr. The exit code is 1 if one of them is an error.
     """
-    registry = anyio.run(_discover, targets)
+    registry, own_problems = anyio.run(_discover, targets)
     skills, templates = registry.skills, registry.templates
     if (text := view.text) is not None:
         skills = [each for each in skills if text.accepts(each.name, each.path, each.description)]
@@ -204,6 +204,8 @@ def list_servers(
         _print_skills(skills, templates, view)
     elif not every:
         stderr_console().print(f"no skills on {', '.join(quoted(target.label) for target in targets)}")
+    for line in own_problems:
+        print_notice(line)
     report_filter(view, shown, every)
     shared = [each for each in registry.problems if each.rule is Rule.NAME_SHARED]
     if view.problems or len(shared) == 1:
@@ -222,9 +224,11 @@ def _print_shared_names(names: Sequence[str]) -> None:
         stderr_console().print(message, style="yellow")
 
 
-async def _discover(targets: Sequence[Target]) -> Registry:
+async def _discover(targets: Sequence[Target]) -> tuple[Registry, list[str]]:
+    """Return what the servers list. If they list nothing, also return the problems that they report."""
     async with open_host(targets) as host:
-        return await host.discover()
+        registry = await host.discover()
+        return registry, [] if registry.skills or registry.templates else await host.own_problems()
 
 
 def _row(skill: HostedSkill) -> dict[str, object]:

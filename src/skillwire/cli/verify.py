@@ -14,11 +14,12 @@ from skillwire.host.compare_prompts import PromptReport, compare_prompts
 from skillwire.host.connections.connect import connected
 from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import SkillsClient
+from skillwire.host.own_problems import read_own_problems
 from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
 from skillwire.protocol.claims import Integrity
 from skillwire.protocol.findings import server_problem
 from skillwire.safe_text import escape_invisible
-from skillwire.terminal.messages import pluralize
+from skillwire.terminal.messages import pluralize, print_notice
 from skillwire.terminal.options import json_of
 from skillwire.terminal.output import print_error, print_json, stderr_console, stdout_console
 
@@ -35,6 +36,8 @@ class _Found:
     compared: list[PromptReport] = field(default_factory=list[PromptReport])
     notes: list[str] = field(default_factory=list[str])
     """Remarks that do not count as findings."""
+    own_problems: list[str] = field(default_factory=list[str])
+    """What the server itself reports about its skills. It has no effect on the outcome."""
     answered: bool = False
     complete: bool = False
 
@@ -77,7 +80,8 @@ def verify(
 
     Compares each file with its listed size and digest, and each listed frontmatter with the `SKILL.md`. Also
     verifies skills that the server offers as resources but does not list as skills. Does not judge what the
-    skills tell a model to do.
+    skills tell a model to do. The problems that the server itself reports in `skillwire://problems` are
+    printed to stderr, and do not change the exit code.
 
     Exit code 0: everything matches the list. 4: the server did not answer, or requires a login. 7: something
     differs or breaks a rule. 8: something was not read, or not in time. 9: with `--require-digests`, a file
@@ -119,6 +123,8 @@ def verify(
     else:
         _print(found)
         stderr_console().print(_summary(found, outcome))
+    for line in found.own_problems:
+        print_notice(line)
     return outcome
 
 
@@ -137,6 +143,9 @@ async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, t
                 if not found.compared:
                     found.notes.append(_NOT_COMPARED)
             found.complete = True
+            if client.declared is not None and client.offers_resources:
+                client.refill()
+                found.own_problems += await read_own_problems(client.read)
 
 
 def _print(found: _Found) -> None:

@@ -74,6 +74,29 @@ def test_sources_and_servers_are_listed_together(machine: Machine, cli: Cli, sit
     assert len(cli("list", "./skills", "acme").out.splitlines()) == 3
 
 
+def test_own_problems_of_a_server_are_shown(tmp_path: Path, cli: Cli) -> None:
+    program = tmp_path / "server.py"
+    program.write_text(
+        "from mcp.server.mcpserver import MCPServer\n"
+        "from skillwire import attach\n"
+        "server = MCPServer('bills')\n"
+        "attach(server, 'skils')\n"
+        "server.run()\n"
+    )
+    own = (
+        "the server itself reports 1 problem in `skillwire://problems`:\n"
+        "  the source `skils` is missing: there is no such folder; create it, or correct its name; "
+        "it is served as soon as it exists\n"
+    )
+    verified = cli("verify", "--", sys.executable, str(program))
+    assert verified.code == 0
+    assert verified.err == f"verified: 0 of 0 skills as listed; 0 findings\n{own}"
+    listed = cli("list", "--", sys.executable, str(program))
+    assert (listed.code, listed.raw) == (0, b"")
+    assert listed.err.startswith("no skills on `")
+    assert listed.err.endswith(own)
+
+
 def test_a_command_is_a_server(machine: Machine, cli: Cli) -> None:
     write_skill(machine.repository / "skills", "mine")
     command = [sys.executable, "-m", "skillwire", "serve", "./skills", "--no-config"]

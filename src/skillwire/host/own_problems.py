@@ -1,0 +1,66 @@
+"""Read what a server itself reports about its skills, in its resource `skillwire://problems`."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import cast
+
+import anyio
+from mcp.shared.exceptions import MCPError
+
+from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.errors import SkillwireError
+from skillwire.features.resources import ProblemsDocument
+from skillwire.safe_text import escape_invisible
+
+_TIMEOUT = 5.0
+"""Seconds to wait for the resource."""
+_MAX_BYTES = 4_000_000
+_MAX_VALUES = 100_000
+_MAX_SHOWN = 5
+"""Maximum number of problems that are shown."""
+_MAX_PATH, _MAX_MESSAGE = 200, 300
+"""Maximum numbers of characters of a path and of a message."""
+
+
+async def read_own_problems(read: Callable[[str], Awaitable[bytes]]) -> list[str]:
+    """Return the problems that a server reports, as lines to print: their number, then the first of them.
+
+    The text is the server's own, so it is escaped and cut. Returns an empty list if the server reports none,
+    does not have the resource, or does not answer in time.
+    """
+    content = b""
+    with suppress(MCPError, SkillwireError), anyio.move_on_after(_TIMEOUT):
+        content = await read(ProblemsDocument.uri)
+    if not content or len(content) > _MAX_BYTES:
+        return []
+    try:
+        document = load_bounded_json(content, max_values=_MAX_VALUES)
+    except (JsonTooLargeError, ValueError):
+        return []
+    found: object = cast("Mapping[str, object]", document).get("problems") if _is_object(document) else None
+    if not isinstance(found, list):
+        return []
+    problems = [each for each in cast("list[object]", found) if _is_object(each)]
+    if not problems:
+        return []
+    noun = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
+    lines = [f"the server itself reports {noun} in `{ProblemsDocument.uri}`:"]
+    lines += [f"  {_line(cast('Mapping[str, object]', each))}" for each in problems[:_MAX_SHOWN]]
+    if (more := len(problems) - _MAX_SHOWN) > 0:
+        lines.append(f"  and {more:,} more")
+    return lines
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _line(problem: Mapping[str, object]) -> str:
+    """Return one problem on one line, as far as it has the members of Skillwire's problems."""
+    path, line = problem.get("path"), problem.get("line")
+    message, hint = problem.get("message"), problem.get("hint")
+    place = escape_invisible(path, _MAX_PATH) if isinstance(path, str) and path != "." else ""
+    number = f":{line}" if type(line) is int and place and 0 < line < 10**9 else ""
+    text = escape_invisible(message, _MAX_MESSAGE) if isinstance(message, str) else "no message"
+    text += f"; {escape_invisible(hint, _MAX_MESSAGE)}" if isinstance(hint, str) and hint else ""
+    return f"{place}{number}: {text}" if place else text
