@@ -17,6 +17,7 @@ from cyclopts import (
 )
 
 from skillwire.cli.synonyms import ACTION_SYNONYMS, COMMAND_SYNONYMS, OPTION_SYNONYMS
+from skillwire.config.program_hint import program_hint
 from skillwire.core.names import find_close_matches
 from skillwire.errors import UsageError
 from skillwire.safe_text import escape_invisible, quoted
@@ -93,7 +94,12 @@ def _explained(
         case UnknownCommandError(unused_tokens=[unknown, *_]):
             explained = f"unknown option {quoted(unknown)}", _meant_program_option(unknown)
         case UnusedCliTokensError(unused_tokens=[unexpected, *_]):
-            explained = f"unexpected argument {quoted(unexpected)}", _where_arguments_go(command, known())
+            arguments = known()
+            hint = program_hint(unexpected) if any(each.name == "SERVER" for each in arguments) else ""
+            explained = (
+                f"unexpected argument {quoted(unexpected)}",
+                hint or _where_arguments_go(command, arguments),
+            )
         case RepeatArgumentError(token=Token(keyword=str(option))):
             explained = f"`{option}` is given twice", "give it once"
         case MissingArgumentError(keyword=str(option), argument=argument):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillwire.config.program_hint import program_hint
 from skillwire.config.settings import state_folder_from
 from skillwire.core.names import name_fault
 from skillwire.core.record import Limits
@@ -181,6 +182,8 @@ def _open_folder(address: Address, options: SourceOptions) -> Source:
     path = local_path(address.text)
     if path.is_file():
         hint = f"name its folder, {quoted(str(path.parent))}"
+        if server := program_hint(address.text):
+            hint = f"for `list`, {server}; else {hint}"
         raise UsageError(f"{quoted(address.text)} is a file", hint=hint)
     if not path.is_dir() and not options.live:
         hint = "name a folder that contains skills"

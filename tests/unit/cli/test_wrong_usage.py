@@ -210,3 +210,28 @@ def test_every_option_with_a_value_names_it(command: str) -> None:
         if option.token_count()[0]:
             shown = option.parameter.metavar or ""
             assert re.fullmatch(r"[\[\]A-Z:_|,= …]+", str(shown)), option.name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verify", "python", "server.py"],
+        ["verify", "server.py"],
+        ["list", "server.py"],
+        ["list", "./server.py"],
+    ],
+)
+def test_program_without_dashes_is_explained(
+    cli: Cli, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "server.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    done = cli(*arguments)
+    assert (done.code, done.raw) == (2, b"")
+    assert f"write `-- python {arguments[-1]}` to start a server" in done.err
+
+
+def test_unknown_server_named_like_a_command_is_explained(cli: Cli) -> None:
+    done = cli("verify", "python")
+    assert done.code == 2
+    assert "write `-- python …` to start a server" in done.err

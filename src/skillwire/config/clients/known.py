@@ -14,6 +14,7 @@ from skillwire.config.clients.gemini import GEMINI
 from skillwire.config.clients.goose import GOOSE
 from skillwire.config.clients.project import PROJECT
 from skillwire.config.clients.windsurf import WINDSURF
+from skillwire.config.program_hint import program_hint
 from skillwire.core.names import find_close_matches
 from skillwire.errors import UsageError
 from skillwire.host.connections.addresses import is_plain_http, resolves_to_private
@@ -288,6 +289,8 @@ def describe_danger(server: KnownServer) -> str:
 
 
 def _unknown(argument: str, known: KnownServers) -> UsageError:
+    if hint := program_hint(argument):
+        return UsageError(f"{quoted(argument)} is a program, not the label of a server", hint=hint)
     close = find_close_matches(argument, known.labels, 1)
     meant = f"did you mean {quoted(close[0])}? " if close else ""
     hint = f"{meant}`skillwire servers` lists all servers; a URL, or `--` and a command, works as well"
