@@ -23,7 +23,9 @@ from skillwire.terminal.output import confirm, is_interactive, print_error, stde
 
 ALL = "all"
 Scope: TypeAlias = Literal["user", "project"]
-_SYNONYMS = {"devin": "windsurf", "claude": "claude-code", "code": "vscode", "gemini-cli": "gemini"}
+_SYNONYMS = {"devin": "windsurf", "vs-code": "vscode", "gemini-cli": "gemini"}
+_AMBIGUOUS = {"claude": ("claude-code", "claude-desktop"), "code": ("vscode", "claude-code")}
+"""Words that may mean several clients."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _FIX = "fix the file, or print the entry with `--print` and add it yourself"
 _SENTENCES = {
@@ -101,6 +103,15 @@ class ClientChanges:
         print_notice("nothing was changed")
         return False
 
+    def report_dry_run(self) -> None:
+        """Print which entries are already installed, and that `--dry-run` changed nothing."""
+        for plan in self.plans:
+            if plan.outcome is Outcome.UNCHANGED:
+                where = quoted(str(plan.file.path), None)
+                self.say(plan.client, _SENTENCES[plan.outcome].format(quoted(plan.path[-1]), where))
+        if any(plan.changes for plan in self.plans):
+            print_notice("nothing was changed, because of `--dry-run`")
+
     def finish(self, count: int) -> int:
         """Report the clients that failed. Return the exit code.
 
@@ -144,7 +155,7 @@ def is_all(names: Sequence[str] | None) -> bool:
 
 
 def _words(names: Sequence[str] | None) -> list[str]:
-    return [word.strip().lower() for each in names or () for word in each.split(",") if word.strip()]
+    return [word.strip().lower() for each in names or () for word in each.split(",")]
 
 
 def chosen_clients(
@@ -159,6 +170,11 @@ def chosen_clients(
     words = _words(names)
     if not words:
         raise UsageError("`--client` is missing", hint=f"name one of {listed}")
+    if "" in words:
+        raise UsageError(
+            f"`--client {escape_invisible(','.join(words))}` contains an empty name",
+            hint="write one comma between two names, and no space",
+        )
     if ALL in words:
         if everything:
             return list(known.values())
@@ -170,8 +186,13 @@ def chosen_clients(
     chosen: dict[str, Client] = {}
     for word in words:
         name = _SYNONYMS.get(word, word)
+        if meant := _AMBIGUOUS.get(word):
+            one, other = meant
+            raise UsageError(
+                f"`--client {word}` may mean two clients", hint=f"`{word}` is `{one}` or `{other}`"
+            )
         if name not in known:
-            close = find_close_matches(name, known, 1)
+            close = find_close_matches(name, (*known, *_SYNONYMS), 1)
             hint = f"did you mean `{close[0]}`?" if close else f"name one of {listed}"
             raise UsageError(f"unknown client {quoted(word)}", hint=hint)
         chosen[name] = known[name]

@@ -71,7 +71,7 @@ def uninstall(
             )
     changes.show()
     if dry_run:
-        print_notice("nothing was changed, because of `--dry-run`")
+        changes.report_dry_run()
     elif changes.may_write(yes=yes):
         _remove(changes, records)
     _report_nothing(changes, [] if is_all(client) and (changes.plans or changes.failures) else clients)

@@ -110,6 +110,43 @@ def test_names_of_clients_and_entries(cli: Cli, work: Path) -> None:
     assert cli("install", "skills", "--client", "devin", "--dry-run").code == 0
 
 
+@pytest.mark.parametrize(("word", "meant"), [("claude", "claude-desktop"), ("CODE", "vscode")])
+def test_a_word_for_several_clients_is_refused(
+    cli: Cli, work: Path, home: Path, word: str, meant: str
+) -> None:
+    done = cli("install", "skills", "--client", f"cursor,{word}", "--yes")
+    assert (done.code, "is `" in done.err, f"`{meant}`" in done.err) == (2, True, True)
+    assert "`claude-code`" in done.err
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("names", ["cursor,,vscode", "cursor,", "", " "])
+def test_an_empty_name_of_a_client_is_refused(cli: Cli, work: Path, home: Path, names: str) -> None:
+    done = cli("install", "skills", "--client", names, "--yes")
+    assert (done.code, "empty name" in done.err) == (2, True)
+    assert list(home.iterdir()) == []
+
+
+def test_broken_skills_are_counted_before_the_entry(cli: Cli, work: Path, home: Path) -> None:
+    write_skill(work / "skills", "orders")
+    (work / "skills/broken").mkdir()
+    (work / "skills/broken/SKILL.md").write_text("---\nname: Bad Name\n---\n", "utf-8")
+    counted = f"2 skills; 2 errors; `skillwire check {work / 'skills'}` shows them\n"
+    for option in ("--dry-run", "--print", "--yes"):
+        client = () if option == "--print" else ("--client", "cursor")
+        done = cli("install", "skills", *client, option)
+        assert (done.code, counted in done.err) == (0, True), done.err
+    (work / "skills/broken/SKILL.md").unlink()
+    assert "error" not in cli("install", "skills", "--client", "cursor", "--yes").err
+
+
+def test_a_dry_run_names_what_is_already_installed(cli: Cli, work: Path, home: Path) -> None:
+    assert cli("install", "skills", "--client", "cursor", "--yes").code == 0
+    done = cli("install", "skills", "--client", "cursor", "--dry-run")
+    assert f"Cursor: `skillwire` is already installed in `{home}/.cursor/mcp.json`\n" in done.err
+    assert "nothing was changed" not in done.err
+
+
 def test_a_source_without_skills_is_reported_first(cli: Cli, work: Path, home: Path) -> None:
     (work / "empty").mkdir()
     (work / "broken/bad").mkdir(parents=True)
