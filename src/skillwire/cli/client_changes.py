@@ -113,14 +113,16 @@ class ClientChanges:
             print_notice("nothing was changed, because of `--dry-run`")
 
     def finish(self, count: int) -> int:
-        """Report the clients that failed. Return the exit code.
+        """Report the clients that failed. Return the exit code: 2 if all of them failed for wrong usage.
 
         `count` is the number of clients. If there is only one, raises its error.
         """
         if count == 1 and len(self.failures) == 1:
             raise self.failures[0][1]
         self.report()
-        return 1 if self.failures else 0
+        if not self.failures:
+            return 0
+        return 2 if all(isinstance(error, UsageError) for _, error in self.failures) else 1
 
     def report(self) -> None:
         """Print the error of each client that failed."""

@@ -213,6 +213,52 @@ def test_uninstall_removes_what_install_has_written(cli: Cli, work: Path, home: 
     assert "nothing to remove" in cli("uninstall", "--client", "all").err
 
 
+def test_a_moved_folder_is_shown_and_replaced(cli: Cli, work: Path, home: Path) -> None:
+    assert cli("install", "skills", "--client", "cursor", "--yes").code == 0
+    write_skill(work / "moved", "refunds")
+    for client in ("cursor", "all"):
+        done = cli("install", "moved", "--client", client, "--yes")
+        assert (done.code, f"serves other sources: `{work / 'skills'}`" in done.err) == (2, True), done.err
+        assert "`--replace` changes it" in done.err
+    done = cli("install", "moved", "--client", "cursor", "--replace", "--yes")
+    assert done.code == 0
+    assert f'-        "{work / "skills"}"' in done.out
+    assert servers(home / ".cursor/mcp.json")["skillwire"]["args"] == ["serve", str(work / "moved")]
+
+
+def test_secrets_of_a_replaced_entry_are_not_shown(cli: Cli, work: Path, home: Path) -> None:
+    (home / ".cursor").mkdir()
+    args = ["serve", "https://me:hunter2@example.com/skills", str(work / "old")]
+    ours = {"command": "/bin/skillwire", "args": args, "env": {"A": "s3cret"}}
+    (home / ".cursor/mcp.json").write_text(json.dumps({"mcpServers": {"skillwire": ours}}, indent=1), "utf-8")
+    done = cli("install", "skills", "--client", "cursor", "--replace", "--dry-run")
+    assert str(work / "old") in done.out
+    refused = cli("install", "skills", "--client", "cursor", "--yes")
+    assert refused.code == 2
+    for secret in ("hunter2", "s3cret"):
+        assert secret not in done.out + done.err + refused.out + refused.err
+
+
+def test_uninstall_names_an_entry_of_somebody_else(cli: Cli, work: Path, home: Path) -> None:
+    path = home / ".cursor/mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"skillwire": {"command": "x"}}}', "utf-8")
+    done = cli("uninstall", "--client", "cursor", "--yes")
+    assert done.code == 0
+    assert f"the entry `skillwire` in `{path}` was not written by `skillwire install`" in done.err
+    assert "x" in path.read_text("utf-8")
+    path.write_text("{", "utf-8")
+    assert "nothing to remove" in cli("uninstall", "--client", "cursor", "--yes").err
+
+
+def test_uninstall_counts_the_backups_that_stay(cli: Cli, work: Path, home: Path) -> None:
+    path = home / ".cursor/mcp.json"
+    assert cli("install", "skills", "--client", "cursor", "--yes").code == 0
+    assert cli("install", "skills", "--client", "cursor", "--name", "two", "--yes").code == 0
+    done = cli("uninstall", "--client", "cursor", "--name", "two", "--yes")
+    assert f"2 backups are still there: `{path}.skillwire-backup.*`" in done.err
+
+
 def test_uninstall_of_a_changed_entry_needs_its_name(cli: Cli, work: Path, home: Path) -> None:
     path = home / ".cursor/mcp.json"
     assert cli("install", "skills", "--client", "cursor", "--yes").code == 0
