@@ -19,6 +19,7 @@ from skillwire.core.names import find_close_matches
 from skillwire.errors import SkillwireError, UsageError
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import pluralize, print_notice
+from skillwire.terminal.options import ENTRY, OUTPUT
 from skillwire.terminal.output import confirm, is_interactive, print_error, stderr_console, stdout_console
 
 ALL = "all"
@@ -41,14 +42,15 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 ClientNames: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
+        group=ENTRY,
         name="--client",
-        metavar="NAME",
+        metavar="CLIENT",
         help="`claude-desktop`, `claude-code`, `vscode`, `cursor`, `codex`, `gemini`, `goose` or `windsurf` "
         "(repeatable, or separated by commas), or `all` for the clients on this machine.",
     ),
 ]
 DryRun: TypeAlias = Annotated[
-    bool, Parameter(name="--dry-run", help="Show what would change, and change nothing.")
+    bool, Parameter(group=OUTPUT, name="--dry-run", help="Show what would change, and change nothing.")
 ]
 
 

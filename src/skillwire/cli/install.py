@@ -37,7 +37,7 @@ from skillwire.errors import SourceError, UsageError
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible, quoted, redact_secrets
 from skillwire.terminal.messages import pluralize, print_notice
-from skillwire.terminal.options import Yes
+from skillwire.terminal.options import ENTRY, OUTPUT, Yes
 from skillwire.terminal.output import print_line, print_problems, stderr_console
 
 _SHOWN_PROBLEMS = 5
@@ -57,19 +57,25 @@ def install(
     scope: Annotated[
         Scope,
         Parameter(
-            metavar="SCOPE", show_default=True, help="`user` for your own file, `project` for the project's."
+            group=ENTRY,
+            metavar="SCOPE",
+            show_default=True,
+            help="`user` for your own file, `project` for the project's.",
         ),
     ] = "user",
     name: Annotated[
-        str, Parameter(metavar="NAME", show_default=True, help="Name of the entry.")
+        str, Parameter(group=ENTRY, metavar="NAME", show_default=True, help="Name of the entry.")
     ] = DEFAULT_NAME,
     yes: Yes = False,
     dry_run: DryRun = False,
     print_entry: Annotated[
-        bool, Parameter(name="--print", help="Print the entry and links, and change nothing.")
+        bool, Parameter(group=OUTPUT, name="--print", help="Print the entry and links, and change nothing.")
     ] = False,
     replace: Annotated[
-        bool, Parameter(name="--replace", help="Replace an entry with the same name and other sources.")
+        bool,
+        Parameter(
+            group=ENTRY, name="--replace", help="Replace an entry with the same name and other sources."
+        ),
     ] = False,
     config: ConfigOptions = None,
 ) -> int:

@@ -25,7 +25,7 @@ from skillwire.config.clients.install import Outcome, Plan, client_files, client
 from skillwire.config.clients.records import InstalledEntry
 from skillwire.safe_text import quoted
 from skillwire.terminal.messages import pluralize, print_notice
-from skillwire.terminal.options import Yes
+from skillwire.terminal.options import ENTRY, Yes
 
 
 def uninstall(
@@ -34,12 +34,18 @@ def uninstall(
     name: Annotated[
         str | None,
         Parameter(
-            metavar="NAME", help="Remove the entry with this name. Default: all that `install` has written."
+            group=ENTRY,
+            metavar="NAME",
+            help="Remove the entry with this name. Default: all that `install` has written.",
         ),
     ] = None,
     scope: Annotated[
         Scope | None,
-        Parameter(metavar="SCOPE", help="Only in your own file (`user`) or in this project's (`project`)."),
+        Parameter(
+            group=ENTRY,
+            metavar="SCOPE",
+            help="Only in your own file (`user`) or in this project's (`project`).",
+        ),
     ] = None,
     yes: Yes = False,
     dry_run: DryRun = False,

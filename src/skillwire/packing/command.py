@@ -38,7 +38,7 @@ from skillwire.packing.selection import (
 )
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import Yes, json_of
+from skillwire.terminal.options import RESULT, Yes, json_of
 from skillwire.terminal.output import confirm, print_error, print_json, print_problems, stderr_console
 
 _SHOWN_NAMES = 3
@@ -54,24 +54,39 @@ def pack(
     *,
     mcpb: Annotated[
         Path | None,
-        Parameter(metavar="FILE", help="Write a bundle that Claude Desktop installs with a double click."),
+        Parameter(
+            group=RESULT,
+            metavar="FILE",
+            help="Write a bundle that Claude Desktop installs with a double click.",
+        ),
     ] = None,
     plugin: Annotated[
         tuple[Literal["claude", "codex"], Path] | None,
-        Parameter(metavar="CLIENT FOLDER", help="Write a plugin for `claude` (Claude Code) or `codex`."),
+        Parameter(
+            group=RESULT,
+            metavar="CLIENT FOLDER",
+            help="Write a plugin for `claude` (Claude Code) or `codex`.",
+        ),
     ] = None,
     name: Annotated[
-        str | None, Parameter(metavar="NAME", help="Name of the result. Default: from the first source.")
+        str | None,
+        Parameter(group=RESULT, metavar="NAME", help="Name of the result. Default: from the first source."),
     ] = None,
     version: Annotated[
         str | None,
-        Parameter(metavar="VERSION", help="Semantic version. Default: one that changes with the skills."),
+        Parameter(
+            group=RESULT,
+            metavar="VERSION",
+            help="Semantic version. Default: one that changes with the skills.",
+        ),
     ] = None,
     description: Annotated[
-        str | None, Parameter(metavar="TEXT", help="Description. Default: the names of the skills.")
+        str | None,
+        Parameter(group=RESULT, metavar="TEXT", help="Description. Default: the names of the skills."),
     ] = None,
     author: Annotated[
-        str | None, Parameter(metavar="NAME", help="Author. Default: the one that all skills name.")
+        str | None,
+        Parameter(group=RESULT, metavar="NAME", help="Author. Default: the one that all skills name."),
     ] = None,
     json: Annotated[
         bool,
