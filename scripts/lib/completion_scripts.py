@@ -5,10 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
+from skillwire.cli.client_changes import ALL
 from skillwire.cli.main import all_commands, known_arguments
+from skillwire.config.clients.connect import writing_clients
 
 _BY_METAVAR = {"FILE": "files", "FOLDER": "folders", "SOURCE": "files", "VARIABLE": "variables"}
 _BY_NAME = {"SOURCE": "files", "PATH": "files", "SKILL": "files", "DEST": "folders", "NAME": "folders"}
+_CHOICES = {"CLIENT": (*writing_clients(), ALL)}
+"""The values that are offered for an option, by metavar. The option may also accept others."""
 _PROGRAM = {("-h", "--help"): "Show this help.", ("-V", "--version"): "Show the version."}
 
 
@@ -70,7 +74,7 @@ def _word(argument: Any) -> Word:
         argument.name,
         metavar if is_option else argument.name,
         re.sub(r"[`*]", "", text),
-        _choices(argument.hint),
+        _choices(argument.hint) or _CHOICES.get(metavar, ()),
         kind,
         takes_value=not is_option or count > 0,
         repeats=repeats,

@@ -4,7 +4,7 @@ import type { FileText, SkillDetail, SkillFile } from "./backend";
 import { Failure } from "./backend";
 import { copyButton } from "./copy";
 import { fill, h, icon, redraw } from "./dom";
-import { bytes, count } from "./format";
+import { bytes, count, skillPath } from "./format";
 import { icons } from "./icons";
 import { render } from "./markdown";
 import type { Notices } from "./notices";
@@ -56,7 +56,7 @@ export class Detail {
       const file = skill.fileList.find((each) => each.path === this.path) ?? skill.fileList[0]!;
       const text = await this.store.backend.file(skill, file);
       if (request !== this.requests) return;
-      const shown = JSON.stringify([{ ...skill, revision: 0 }, text, state.config.editable]);
+      const shown = JSON.stringify([{ ...skill, revision: 0 }, text, state.config.editable, state.config.unlock]);
       if (shown !== this.shown) {
         const first = !this.shown;
         this.shown = shown;
@@ -87,9 +87,22 @@ export class Detail {
         icons.error,
         "This skill cannot be shown",
         h("p", null, literals(failure.message)),
+        this.reasons(),
         h("button", { onclick: () => void this.show(this.uri, this.store.state) }, "Try again"),
       ),
     );
+  }
+
+  /** Return a button that shows why the skill is not served; null if it has no problem. */
+  private reasons(): HTMLElement | null {
+    const folder = `${skillPath(this.uri)}/`;
+    const found = this.store.state.config?.problems.filter((each) => each.path.startsWith(folder)) ?? [];
+    const first = found[0];
+    if (!first) return null;
+    const rule = found.every((each) => each.rule === first.rule) ? first.rule : "";
+    const filter = { severity: "", rule, source: first.source };
+    const show = () => this.router.go({ view: "problems", skill: "", filter });
+    return h("button", { onclick: show }, `Show ${count(found.length, "problem")}`);
   }
 
   private back(): HTMLElement {
@@ -115,7 +128,7 @@ export class Detail {
         facts(skill),
       ),
       this.problems(skill),
-      this.visibility(skill, editable),
+      this.visibility(skill, editable, state.config?.unlock ?? ""),
       this.tabs(skill, file, text),
     );
   }
@@ -134,7 +147,7 @@ export class Detail {
     );
   }
 
-  private visibility(skill: SkillDetail, editable: boolean): HTMLElement {
+  private visibility(skill: SkillDetail, editable: boolean, unlock: string): HTMLElement {
     const decide = async (sides: { assistant?: boolean | null; user?: boolean | null }) => {
       try {
         await this.store.change("skill-config-visibility", { uri: skill.uri, ...sides });
@@ -162,6 +175,7 @@ export class Detail {
         editable ? (on) => decide({ assistant: on }) : null,
       ),
       toggle("User", "People may start it by name.", skill.user, editable ? (on) => decide({ user: on }) : null),
+      !editable && unlock && h("p", { class: "locked" }, "To change this, ", literals(unlock), "."),
     );
   }
 

@@ -19,11 +19,14 @@ from skillwire.core.names import find_close_matches
 from skillwire.errors import SkillwireError, UsageError
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import pluralize, print_notice
+from skillwire.terminal.options import ENTRY, OUTPUT
 from skillwire.terminal.output import confirm, is_interactive, print_error, stderr_console, stdout_console
 
 ALL = "all"
 Scope: TypeAlias = Literal["user", "project"]
-_SYNONYMS = {"devin": "windsurf", "claude": "claude-code", "code": "vscode", "gemini-cli": "gemini"}
+_SYNONYMS = {"devin": "windsurf", "vs-code": "vscode", "gemini-cli": "gemini"}
+_AMBIGUOUS = {"claude": ("claude-code", "claude-desktop"), "code": ("vscode", "claude-code")}
+"""Words that may mean several clients."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _FIX = "fix the file, or print the entry with `--print` and add it yourself"
 _SENTENCES = {
@@ -39,14 +42,15 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 ClientNames: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
+        group=ENTRY,
         name="--client",
-        metavar="NAME",
+        metavar="CLIENT",
         help="`claude-desktop`, `claude-code`, `vscode`, `cursor`, `codex`, `gemini`, `goose` or `windsurf` "
         "(repeatable, or separated by commas), or `all` for the clients on this machine.",
     ),
 ]
 DryRun: TypeAlias = Annotated[
-    bool, Parameter(name="--dry-run", help="Show what would change, and change nothing.")
+    bool, Parameter(group=OUTPUT, name="--dry-run", help="Show what would change, and change nothing.")
 ]
 
 
@@ -101,15 +105,26 @@ class ClientChanges:
         print_notice("nothing was changed")
         return False
 
+    def report_dry_run(self) -> None:
+        """Print which entries are already installed, and that `--dry-run` changed nothing."""
+        for plan in self.plans:
+            if plan.outcome is Outcome.UNCHANGED:
+                where = quoted(str(plan.file.path), None)
+                self.say(plan.client, _SENTENCES[plan.outcome].format(quoted(plan.path[-1]), where))
+        if any(plan.changes for plan in self.plans):
+            print_notice("nothing was changed, because of `--dry-run`")
+
     def finish(self, count: int) -> int:
-        """Report the clients that failed. Return the exit code.
+        """Report the clients that failed. Return the exit code: 2 if all of them failed for wrong usage.
 
         `count` is the number of clients. If there is only one, raises its error.
         """
         if count == 1 and len(self.failures) == 1:
             raise self.failures[0][1]
         self.report()
-        return 1 if self.failures else 0
+        if not self.failures:
+            return 0
+        return 2 if all(isinstance(error, UsageError) for _, error in self.failures) else 1
 
     def report(self) -> None:
         """Print the error of each client that failed."""
@@ -144,7 +159,7 @@ def is_all(names: Sequence[str] | None) -> bool:
 
 
 def _words(names: Sequence[str] | None) -> list[str]:
-    return [word.strip().lower() for each in names or () for word in each.split(",") if word.strip()]
+    return [word.strip().lower() for each in names or () for word in each.split(",")]
 
 
 def chosen_clients(
@@ -159,6 +174,11 @@ def chosen_clients(
     words = _words(names)
     if not words:
         raise UsageError("`--client` is missing", hint=f"name one of {listed}")
+    if "" in words:
+        raise UsageError(
+            f"`--client {escape_invisible(','.join(words))}` contains an empty name",
+            hint="write one comma between two names, and no space",
+        )
     if ALL in words:
         if everything:
             return list(known.values())
@@ -170,8 +190,13 @@ def chosen_clients(
     chosen: dict[str, Client] = {}
     for word in words:
         name = _SYNONYMS.get(word, word)
+        if meant := _AMBIGUOUS.get(word):
+            one, other = meant
+            raise UsageError(
+                f"`--client {word}` may mean two clients", hint=f"`{word}` is `{one}` or `{other}`"
+            )
         if name not in known:
-            close = find_close_matches(name, known, 1)
+            close = find_close_matches(name, (*known, *_SYNONYMS), 1)
             hint = f"did you mean `{close[0]}`?" if close else f"name one of {listed}"
             raise UsageError(f"unknown client {quoted(word)}", hint=hint)
         chosen[name] = known[name]

@@ -14,7 +14,7 @@ from skillwire.config.file import SourceSettings
 from skillwire.config.library import load_library
 from skillwire.config.settings import SKILLS_DIR
 from skillwire.config.source_kinds import SCHEME, is_server_url, local_path
-from skillwire.config.typed_sources import typed_source
+from skillwire.config.typed_sources import check_spaces, typed_source
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
@@ -215,6 +215,7 @@ class Places:
 
         Raises `UsageError` for an argument that could be both, or is neither.
         """
+        check_spaces(arguments or ())
         # A list of sources is no server. It is divided when they are opened.
         typed = [
             each if "," in each or each.startswith(COMMAND) else typed_source(each, with_token=with_token)

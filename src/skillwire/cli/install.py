@@ -27,7 +27,7 @@ from skillwire.config.clients.records import InstalledEntry
 from skillwire.config.clients.render import json_value, render
 from skillwire.config.clients.writer import Connection
 from skillwire.config.file import SourceSettings
-from skillwire.config.library import load
+from skillwire.config.library import check_command, load
 from skillwire.config.program import Program, wsl_command
 from skillwire.config.source_config import LibraryOptions, open_sources, source_specs, spelled
 from skillwire.config.source_kinds import kind_of
@@ -36,8 +36,8 @@ from skillwire.core.problem import Severity
 from skillwire.errors import SourceError, UsageError
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible, quoted, redact_secrets
-from skillwire.terminal.messages import print_notice
-from skillwire.terminal.options import Yes
+from skillwire.terminal.messages import pluralize, print_notice
+from skillwire.terminal.options import ENTRY, OUTPUT, Yes
 from skillwire.terminal.output import print_line, print_problems, stderr_console
 
 _SHOWN_PROBLEMS = 5
@@ -57,19 +57,25 @@ def install(
     scope: Annotated[
         Scope,
         Parameter(
-            metavar="SCOPE", show_default=True, help="`user` for your own file, `project` for the project's."
+            group=ENTRY,
+            metavar="SCOPE",
+            show_default=True,
+            help="`user` for your own file, `project` for the project's.",
         ),
     ] = "user",
     name: Annotated[
-        str, Parameter(metavar="NAME", show_default=True, help="Name of the entry.")
+        str, Parameter(group=ENTRY, metavar="NAME", show_default=True, help="Name of the entry.")
     ] = DEFAULT_NAME,
     yes: Yes = False,
     dry_run: DryRun = False,
     print_entry: Annotated[
-        bool, Parameter(name="--print", help="Print the entry and links, and change nothing.")
+        bool, Parameter(group=OUTPUT, name="--print", help="Print the entry and links, and change nothing.")
     ] = False,
     replace: Annotated[
-        bool, Parameter(name="--replace", help="Replace an entry with the same name and other sources.")
+        bool,
+        Parameter(
+            group=ENTRY, name="--replace", help="Replace an entry with the same name and other sources."
+        ),
     ] = False,
     config: ConfigOptions = None,
 ) -> int:
@@ -118,7 +124,7 @@ def install(
             changes.records.prepare()
         _write(changes, records)
     elif dry_run:
-        print_notice("nothing was changed, because of `--dry-run`")
+        changes.report_dry_run()
     return changes.finish(len(clients))
 
 
@@ -229,6 +235,16 @@ def _check_skills(places: Sequence[str], configured: SourceSettings, *, with_con
             f"the source {where} has no skill that can be served",
             hint="" if errors else "a skill is a folder with a `SKILL.md` in it; `skillwire new` creates one",
         )
+    _report_errors(library)
+
+
+def _report_errors(library: Library) -> None:
+    """Print how many errors keep skills from being served, and the command that shows them."""
+    errors = sum(each.severity is Severity.ERROR for each in library.catalog.problems)
+    if errors:
+        skills = pluralize(len(library.catalog.entries), "skill")
+        them = "it" if errors == 1 else "them"
+        print_notice(f"{skills}; {pluralize(errors, 'error')}; {check_command(library)} {them}")
 
 
 def _print(clients: Sequence[Client], name: str, words: Sequence[str]) -> int:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter as SignatureParameter
 from inspect import signature
+from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, get_args
 
-from cyclopts import App, Argument, CycloptsError, Group, Parameter
+from cyclopts import App, Argument, CycloptsError, Group, Parameter, UnusedCliTokensError
 
 from skillwire import __version__
 from skillwire.app.areas import area_commands, area_options
@@ -24,6 +25,7 @@ from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
 from skillwire.core.process import gc_paused, owned
 from skillwire.core.system import require_posix
 from skillwire.errors import InvalidValueError, SkillwireError, UsageError
+from skillwire.safe_text import quoted
 from skillwire.terminal.messages import NoSuchSkillError
 from skillwire.terminal.options import ARGUMENTS, OPTIONS
 
@@ -256,7 +258,8 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
 
     match error:
         case CycloptsError():
-            usage = explain(error, name := _called(arguments)[0] or "", lambda: known_arguments(name))
+            name = _called(arguments)[0] or ""
+            usage = _wrong_address(error, arguments) or explain(error, name, lambda: known_arguments(name))
             print_error(str(usage), hint=usage.hint)
             return EXIT_USAGE
         case InvalidValueError():
@@ -271,6 +274,19 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
         case _:
             print_error(str(error), hint=error.hint)
     return EXIT_PROBLEMS
+
+
+def _wrong_address(error: CycloptsError, arguments: Sequence[str]) -> UsageError | None:
+    """Return the error for a word after `--http` that is no address and cannot be a source."""
+    if not isinstance(error, UnusedCliTokensError) or not error.unused_tokens:
+        return None
+    word = error.unused_tokens[0]
+    if ("--http", word) not in pairwise(arguments) or "/" in word or word.endswith(":"):
+        return None
+    if os.path.exists(word):  # noqa: PTH110 - `Path` raises
+        return None
+    hint = f"for example `--http {DEFAULT_PORT}` or `--http 127.0.0.1:{DEFAULT_PORT}`"
+    return UsageError(f"{quoted(word)} is not a port or `HOST:PORT`", hint=hint)
 
 
 def _called(arguments: Sequence[str]) -> tuple[str | None, Command | None]:

@@ -25,7 +25,7 @@ from skillwire.config.source_config import (
     spelled,
 )
 from skillwire.config.source_kinds import canonical_place, is_local, kind_of, local_path
-from skillwire.config.typed_sources import typed_source
+from skillwire.config.typed_sources import check_spaces, typed_source
 from skillwire.errors import SourceError, UsageError
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.sources.base import Source
@@ -156,6 +156,7 @@ def sources(
 
 
 def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> int:
+    check_spaces(names)
     if len(names) != 1:
         raise UsageError(
             "`sources add` requires exactly one source", hint="for example `skillwire sources add ./skills`"

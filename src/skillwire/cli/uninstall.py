@@ -1,6 +1,7 @@
 """`skillwire uninstall`: remove this server from the configuration files of MCP clients."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +18,14 @@ from skillwire.cli.client_changes import (
     supports_project,
 )
 from skillwire.config.clients.base import Client
-from skillwire.config.clients.files import ClientFile
+from skillwire.config.clients.client_file_writer import BACKUP, backups_of, read_document, target_of
+from skillwire.config.clients.connect import DEFAULT_NAME
+from skillwire.config.clients.files import ClientFile, ClientFileError
 from skillwire.config.clients.install import Outcome, Plan, client_files, client_writer, plan_uninstall
 from skillwire.config.clients.records import InstalledEntry
-from skillwire.terminal.messages import print_notice
-from skillwire.terminal.options import Yes
+from skillwire.safe_text import quoted
+from skillwire.terminal.messages import pluralize, print_notice
+from skillwire.terminal.options import ENTRY, Yes
 
 
 def uninstall(
@@ -30,12 +34,18 @@ def uninstall(
     name: Annotated[
         str | None,
         Parameter(
-            metavar="NAME", help="Remove the entry with this name. Default: all that `install` has written."
+            group=ENTRY,
+            metavar="NAME",
+            help="Remove the entry with this name. Default: all that `install` has written.",
         ),
     ] = None,
     scope: Annotated[
         Scope | None,
-        Parameter(metavar="SCOPE", help="Only in your own file (`user`) or in this project's (`project`)."),
+        Parameter(
+            group=ENTRY,
+            metavar="SCOPE",
+            help="Only in your own file (`user`) or in this project's (`project`).",
+        ),
     ] = None,
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -71,9 +81,10 @@ def uninstall(
             )
     changes.show()
     if dry_run:
-        print_notice("nothing was changed, because of `--dry-run`")
+        changes.report_dry_run()
     elif changes.may_write(yes=yes):
         _remove(changes, records)
+        _report_backups(changes)
     _report_nothing(changes, [] if is_all(client) and (changes.plans or changes.failures) else clients)
     return changes.finish(len(clients))
 
@@ -102,6 +113,36 @@ def _report_nothing(changes: ClientChanges, clients: Sequence[Client]) -> None:
     for client in clients:
         if client.name not in failed and not any(concerns(plan, client) for plan in changes.plans):
             changes.say(client, "nothing to remove")
+            for file in _other_entries(changes, client):
+                name = client_writer(client).key(DEFAULT_NAME)
+                where = quoted(str(file.path), None)
+                print_notice(
+                    f"  the entry {quoted(name)} in {where} was not written by `skillwire install`; "
+                    f"remove it in {client.title}"
+                )
+
+
+def _other_entries(changes: ClientChanges, client: Client) -> list[ClientFile]:
+    """Return the client's own files that have an entry with the default name."""
+    writer = client_writer(client)
+    path = (*writer.keys, writer.key(DEFAULT_NAME))
+    found: list[ClientFile] = []
+    for file in client_files(client, changes.client_env, in_project=False):
+        with suppress(ClientFileError):  # the file is broken, and nothing was to be changed in it
+            if read_document(file).entry(path) is not None:
+                found.append(file)
+    return found
+
+
+def _report_backups(changes: ClientChanges) -> None:
+    """Print how many copies of earlier contents are beside each changed file. They may contain secrets."""
+    for file in {plan.file.path: plan.file for plan in changes.plans if plan.changes}.values():
+        with suppress(ClientFileError):
+            target = target_of(file)
+            if copies := len(backups_of(target)):
+                are = "is" if copies == 1 else "are"
+                pattern = quoted(f"{target}{BACKUP}.*", None)
+                print_notice(f"{pluralize(copies, 'backup')} {are} still there: {pattern}")
 
 
 def _places(

@@ -6,6 +6,7 @@ The result has one meaning everywhere, so it can be stored.
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 
 from skillwire.config.source_config import source_parts
@@ -17,6 +18,8 @@ from skillwire.terminal.messages import print_notice
 
 _OWNER_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*", re.ASCII)
 _HOST_ONLY = re.compile(r"https?://[^/?#@\\\s]+/?", re.IGNORECASE)
+_MAX_WORDS = 16
+"""Maximum number of words of a path with spaces that was written without quotes."""
 
 
 def typed_sources(arguments: Sequence[str], *, with_token: bool = False) -> list[str]:
@@ -26,6 +29,7 @@ def typed_sources(arguments: Sequence[str], *, with_token: bool = False) -> list
     whether it is an MCP server; it gets no token. `with_token` tells whether a token will be sent to the
     source, which must then be written in full. Raises `UsageError` for an argument with two meanings.
     """
+    check_spaces(arguments)
     return [
         typed_source(part, with_token=with_token)
         for argument in arguments
@@ -33,9 +37,26 @@ def typed_sources(arguments: Sequence[str], *, with_token: bool = False) -> list
     ]
 
 
+def check_spaces(arguments: Sequence[str]) -> None:
+    """Raise `UsageError` if arguments side by side are the words of one path with spaces."""
+    for start in range(len(arguments)):
+        for end in range(start + 2, min(start + _MAX_WORDS, len(arguments)) + 1):
+            words = arguments[start:end]
+            path = " ".join(words)
+            if not all(_exists(word) for word in words) and _exists(path):
+                raise UsageError(
+                    f"{quoted(path)} was given as {len(words)} arguments",
+                    hint=f"put quotes around a path with spaces: {quoted(shlex.quote(path), None)}",
+                )
+
+
+def _exists(argument: str) -> bool:
+    return os.path.exists(os.path.expanduser(argument))  # noqa: PTH110, PTH111 - `Path` raises
+
+
 def typed_source(argument: str, *, with_token: bool = False) -> str:
     """Return one source in a form with one meaning, as `typed_sources` does. Raises `UsageError`."""
-    if os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
+    if _exists(argument):
         if names_repository(argument):
             print_notice(
                 f"{quoted(argument)} is a folder here; the repository is written "

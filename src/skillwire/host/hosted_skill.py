@@ -37,9 +37,18 @@ _DESCRIBING = frozenset(
         "metadata",
         "disable-model-invocation",
         "user-invocable",
+        "id",
+        "version",
+        "tags",
+        "icons",
+        "x-skillwire",
+        "x-personal-mcp",
     }
 )
-"""Frontmatter fields that only describe a skill or restrict who may start it."""
+"""Frontmatter fields that only describe a skill or restrict who may start it.
+
+The last two are the metadata block of the repository contract.
+"""
 _SHOWN_EFFECT = 200
 _SHOWN_EFFECTS = 50
 

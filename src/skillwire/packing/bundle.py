@@ -87,7 +87,6 @@ async def write_bundle(
     Raises `UsageError` if the file cannot be written, and `SourceError` if there is no skill or too much.
     """
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
         with staging_folder(out.parent) as staging:
             staged = staging / out.name
             with zipfile.ZipFile(staged, "x", zipfile.ZIP_STORED) as archive:

@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Self
 
 import anyio
@@ -38,9 +38,10 @@ from skillwire.packing.selection import (
 )
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import NO_SKILLS, pluralize
-from skillwire.terminal.options import Yes, json_of
+from skillwire.terminal.options import RESULT, Yes, json_of
 from skillwire.terminal.output import confirm, print_error, print_json, print_problems, stderr_console
 
+_SHOWN_NAMES = 3
 _INCOMPLETE = {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
 
 
@@ -53,24 +54,39 @@ def pack(
     *,
     mcpb: Annotated[
         Path | None,
-        Parameter(metavar="FILE", help="Write a bundle that Claude Desktop installs with a double click."),
+        Parameter(
+            group=RESULT,
+            metavar="FILE",
+            help="Write a bundle that Claude Desktop installs with a double click.",
+        ),
     ] = None,
     plugin: Annotated[
         tuple[Literal["claude", "codex"], Path] | None,
-        Parameter(metavar="CLIENT FOLDER", help="Write a plugin for `claude` (Claude Code) or `codex`."),
+        Parameter(
+            group=RESULT,
+            metavar="CLIENT FOLDER",
+            help="Write a plugin for `claude` (Claude Code) or `codex`.",
+        ),
     ] = None,
     name: Annotated[
-        str | None, Parameter(metavar="NAME", help="Name of the result. Default: from the first source.")
+        str | None,
+        Parameter(group=RESULT, metavar="NAME", help="Name of the result. Default: from the first source."),
     ] = None,
     version: Annotated[
         str | None,
-        Parameter(metavar="VERSION", help="Semantic version. Default: one that changes with the skills."),
+        Parameter(
+            group=RESULT,
+            metavar="VERSION",
+            help="Semantic version. Default: one that changes with the skills.",
+        ),
     ] = None,
     description: Annotated[
-        str | None, Parameter(metavar="TEXT", help="Description. Default: the names of the skills.")
+        str | None,
+        Parameter(group=RESULT, metavar="TEXT", help="Description. Default: the names of the skills."),
     ] = None,
     author: Annotated[
-        str | None, Parameter(metavar="NAME", help="Author. Default: the one that all skills name.")
+        str | None,
+        Parameter(group=RESULT, metavar="NAME", help="Author. Default: the one that all skills name."),
     ] = None,
     json: Annotated[
         bool,
@@ -106,11 +122,13 @@ def pack(
     chosen = choose_config(config, named=bool(sources))
     if mcpb is not None:
         check_bundle_path(mcpb)
+        _require_parent(mcpb, "--mcpb")
         _require_consent(mcpb, yes=yes)
         result = _pack_bundle(_Packing.of(sources or [], options, chosen), mcpb)
     else:
         assert plugin is not None, "one of the two is given"
         kind = PluginKind(plugin[0])
+        _require_parent(plugin[1], "--plugin")
         result = _pack_plugin(_Packing.of(sources or [], options, chosen), kind, plugin[1])
     return _report(result, as_json=json)
 
@@ -177,6 +195,16 @@ class _Result:
     notice: str
     next_step: str
     """What to do with the result."""
+
+
+def _require_parent(out: Path, option: str) -> None:
+    """Raise `UsageError` if the folder of `out` does not exist. Its name may be misspelled."""
+    if not out.parent.is_dir():
+        create = f"mkdir -p {shlex.quote(str(out.parent))}"
+        raise UsageError(
+            f"the folder {quoted(str(out.parent))} of `{option}` does not exist",
+            hint=f"correct its name, or create it: {quoted(create, None)}",
+        )
 
 
 def _require_consent(out: Path, *, yes: bool) -> None:
@@ -262,9 +290,30 @@ def _report(result: _Result, *, as_json: bool) -> int:
     if result.notice:
         stderr_console().print(result.notice)
     removed = f", {pluralize(len(result.removed), 'old file')} removed" if result.removed else ""
-    skills = pluralize(len(result.records), "skill")
-    stderr_console().print(f"{skills} packed into {quoted(str(result.path))}{removed}; {result.next_step}")
+    skills, missing = pluralize(len(result.records), "skill"), _missing(result)
+    if missing:
+        skills = f"{len(result.records):,} of {pluralize(len(result.records) + len(missing), 'skill')}"
+    without = f"; {_names(missing)} not in it" if missing else ""
+    place = quoted(str(result.path))
+    stderr_console().print(f"{skills} packed into {place}{removed}{without}; {result.next_step}")
     return 1 if result.problems or not all(each.by_choice for each in result.left_out) else 0
+
+
+def _missing(result: _Result) -> list[str]:
+    """Return the skills that are not in the result, by path: left out, or broken."""
+    broken = [
+        PurePosixPath(problem.path).parent.as_posix()
+        for problem in result.problems
+        if problem.severity is Severity.ERROR and PurePosixPath(problem.path).name.upper() == "SKILL.MD"
+    ]
+    return list(dict.fromkeys([*broken, *(each.path for each in result.left_out)]))
+
+
+def _names(paths: Sequence[str]) -> str:
+    """Return `a`, `b` and how many more, with the verb."""
+    shown = ", ".join(quoted(path) for path in paths[:_SHOWN_NAMES])
+    more = f" and {len(paths) - _SHOWN_NAMES:,} more" if len(paths) > _SHOWN_NAMES else ""
+    return f"{shown}{more} {'is' if len(paths) == 1 else 'are'}"
 
 
 def _print_left_out(left_out: Sequence[LeftOutSkill]) -> None:

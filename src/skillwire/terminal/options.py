@@ -11,6 +11,10 @@ OPTIONS = Group("Options", sort_key=1)
 """The group of an option that names no other group."""
 HTTP = Group("HTTP", sort_key=2)
 """Options for the HTTP address that Skillwire serves."""
+ENTRY = Group("Clients and entries", sort_key=2)
+"""Options for entries in the configuration files of clients."""
+RESULT = Group("Result", sort_key=2)
+"""Options for the file or folder that a command writes."""
 SELECTION = Group("Which skills", sort_key=3)
 SERVERS = Group("Servers", sort_key=4)
 """Options for the connections to MCP servers."""

@@ -118,4 +118,8 @@ def test_help_of_a_command_lists_options_in_groups(cli: Cli) -> None:
     headings = re.findall(r"^╭─ (.+?) ─", cli("serve", "--help").out, re.MULTILINE)
     assert headings[0] == "Arguments"
     assert {"HTTP", "Which skills", "Configuration", "Repository contract", "Live skills"} <= set(headings)
+    groups = {command: cli(command, "--help").out for command in ("install", "uninstall", "pack")}
+    assert all("╭─ Output " in shown for shown in groups.values())
+    assert all("╭─ Clients and entries " in groups[command] for command in ("install", "uninstall"))
+    assert "╭─ Result " in groups["pack"]
     assert cli("list", "--help").out.index("╭─ Output ") > cli("list", "--help").out.index("╭─ Servers ")

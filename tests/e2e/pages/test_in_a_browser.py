@@ -333,11 +333,28 @@ async def test_without_leave_everything_is_shown_and_nothing_can_be_changed(
         async with page_of(browser, server.base) as page:
             await page.goto("/#/skills/one")
             await expect(page.get_by_role("switch", name="Assistant")).to_be_disabled()
+            await expect(page.locator(".visibility")).to_contain_text("start the server with --allow-config")
             await page.get_by_role("link", name="Sources").click()
             await expect(page.locator(".note")).to_contain_text("--allow-config")
             for name in ("Add", "Allow", "Sync", "Remove"):
                 await expect(page.get_by_role("button", name=name)).to_have_count(0)
             await expect(page.get_by_role("switch", name="Static")).to_be_disabled()
+
+
+async def test_the_address_of_a_broken_skill_leads_to_its_problems(browser: Browser, home: Path) -> None:
+    folder = write_skill(home / "half", "one").parent
+    for name, text in (("broken", "---\nname: broken\n---\n"), ("other", "none")):
+        (folder / name).mkdir()
+        (folder / name / "SKILL.md").write_text(text, "utf-8")
+    with HttpServer(folder, "--http", "0", "--no-config") as server:
+        async with page_of(browser, server.base) as page:
+            await page.goto("/#/skills/broken")
+            await page.get_by_role("button", name="Show 1 problem").click()
+            await expect(page.locator(".problems li")).to_have_count(1)
+            await expect(page.locator(".problems li")).to_contain_text("broken/SKILL.md")
+            await page.goto("/#/skills/nowhere")
+            await expect(page.get_by_role("heading", name="This skill cannot be shown")).to_be_visible()
+            await expect(page.get_by_role("button", name="Show")).to_have_count(0)
 
 
 async def test_the_token_is_entered_once_and_forgotten_on_request(browser: Browser, home: Path) -> None:

@@ -28,6 +28,7 @@ TYPED = {
     "skillwire serve --config my-f": "skillwire serve --config my-file",
     "skillwire publish --out my-": "skillwire publish --out my-skills",
     "skillwire serve --token-env SKILLWIRE_TES": "skillwire serve --token-env SKILLWIRE_TESTED",
+    "skillwire uninstall --client win": "skillwire uninstall --client windsurf",
     "skillwire cache list xyz": "skillwire cache list xyz",
 }
 """What is typed before the tab key, and what stands on the line after it."""

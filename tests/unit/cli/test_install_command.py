@@ -110,6 +110,43 @@ def test_names_of_clients_and_entries(cli: Cli, work: Path) -> None:
     assert cli("install", "skills", "--client", "devin", "--dry-run").code == 0
 
 
+@pytest.mark.parametrize(("word", "meant"), [("claude", "claude-desktop"), ("CODE", "vscode")])
+def test_a_word_for_several_clients_is_refused(
+    cli: Cli, work: Path, home: Path, word: str, meant: str
+) -> None:
+    done = cli("install", "skills", "--client", f"cursor,{word}", "--yes")
+    assert (done.code, "is `" in done.err, f"`{meant}`" in done.err) == (2, True, True)
+    assert "`claude-code`" in done.err
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("names", ["cursor,,vscode", "cursor,", "", " "])
+def test_an_empty_name_of_a_client_is_refused(cli: Cli, work: Path, home: Path, names: str) -> None:
+    done = cli("install", "skills", "--client", names, "--yes")
+    assert (done.code, "empty name" in done.err) == (2, True)
+    assert list(home.iterdir()) == []
+
+
+def test_broken_skills_are_counted_before_the_entry(cli: Cli, work: Path, home: Path) -> None:
+    write_skill(work / "skills", "orders")
+    (work / "skills/broken").mkdir()
+    (work / "skills/broken/SKILL.md").write_text("---\nname: Bad Name\n---\n", "utf-8")
+    counted = f"2 skills; 2 errors; `skillwire check {work / 'skills'}` shows them\n"
+    for option in ("--dry-run", "--print", "--yes"):
+        client = () if option == "--print" else ("--client", "cursor")
+        done = cli("install", "skills", *client, option)
+        assert (done.code, counted in done.err) == (0, True), done.err
+    (work / "skills/broken/SKILL.md").unlink()
+    assert "error" not in cli("install", "skills", "--client", "cursor", "--yes").err
+
+
+def test_a_dry_run_names_what_is_already_installed(cli: Cli, work: Path, home: Path) -> None:
+    assert cli("install", "skills", "--client", "cursor", "--yes").code == 0
+    done = cli("install", "skills", "--client", "cursor", "--dry-run")
+    assert f"Cursor: `skillwire` is already installed in `{home}/.cursor/mcp.json`\n" in done.err
+    assert "nothing was changed" not in done.err
+
+
 def test_a_source_without_skills_is_reported_first(cli: Cli, work: Path, home: Path) -> None:
     (work / "empty").mkdir()
     (work / "broken/bad").mkdir(parents=True)
@@ -174,6 +211,52 @@ def test_uninstall_removes_what_install_has_written(cli: Cli, work: Path, home: 
     assert done.code == 0, done.err
     assert path.read_text("utf-8") == before
     assert "nothing to remove" in cli("uninstall", "--client", "all").err
+
+
+def test_a_moved_folder_is_shown_and_replaced(cli: Cli, work: Path, home: Path) -> None:
+    assert cli("install", "skills", "--client", "cursor", "--yes").code == 0
+    write_skill(work / "moved", "refunds")
+    for client in ("cursor", "all"):
+        done = cli("install", "moved", "--client", client, "--yes")
+        assert (done.code, f"serves other sources: `{work / 'skills'}`" in done.err) == (2, True), done.err
+        assert "`--replace` changes it" in done.err
+    done = cli("install", "moved", "--client", "cursor", "--replace", "--yes")
+    assert done.code == 0
+    assert f'-        "{work / "skills"}"' in done.out
+    assert servers(home / ".cursor/mcp.json")["skillwire"]["args"] == ["serve", str(work / "moved")]
+
+
+def test_secrets_of_a_replaced_entry_are_not_shown(cli: Cli, work: Path, home: Path) -> None:
+    (home / ".cursor").mkdir()
+    args = ["serve", "https://me:hunter2@example.com/skills", str(work / "old")]
+    ours = {"command": "/bin/skillwire", "args": args, "env": {"A": "s3cret"}}
+    (home / ".cursor/mcp.json").write_text(json.dumps({"mcpServers": {"skillwire": ours}}, indent=1), "utf-8")
+    done = cli("install", "skills", "--client", "cursor", "--replace", "--dry-run")
+    assert str(work / "old") in done.out
+    refused = cli("install", "skills", "--client", "cursor", "--yes")
+    assert refused.code == 2
+    for secret in ("hunter2", "s3cret"):
+        assert secret not in done.out + done.err + refused.out + refused.err
+
+
+def test_uninstall_names_an_entry_of_somebody_else(cli: Cli, work: Path, home: Path) -> None:
+    path = home / ".cursor/mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"skillwire": {"command": "x"}}}', "utf-8")
+    done = cli("uninstall", "--client", "cursor", "--yes")
+    assert done.code == 0
+    assert f"the entry `skillwire` in `{path}` was not written by `skillwire install`" in done.err
+    assert "x" in path.read_text("utf-8")
+    path.write_text("{", "utf-8")
+    assert "nothing to remove" in cli("uninstall", "--client", "cursor", "--yes").err
+
+
+def test_uninstall_counts_the_backups_that_stay(cli: Cli, work: Path, home: Path) -> None:
+    path = home / ".cursor/mcp.json"
+    assert cli("install", "skills", "--client", "cursor", "--yes").code == 0
+    assert cli("install", "skills", "--client", "cursor", "--name", "two", "--yes").code == 0
+    done = cli("uninstall", "--client", "cursor", "--name", "two", "--yes")
+    assert f"2 backups are still there: `{path}.skillwire-backup.*`" in done.err
 
 
 def test_uninstall_of_a_changed_entry_needs_its_name(cli: Cli, work: Path, home: Path) -> None:

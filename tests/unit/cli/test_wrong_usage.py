@@ -10,6 +10,7 @@ from cyclopts import Argument
 from skillwire.cli.main import known_arguments
 from skillwire.cli.synonyms import ACTION_SYNONYMS, COMMAND_SYNONYMS, OPTION_SYNONYMS
 from tests.support.command_line import COMMANDS, Cli
+from tests.support.skills import write_skill
 
 INTERNALS = re.compile(
     r"cyclopts|[Pp]arameter|[Tt]oken\(|Unused|Traceback|<class|Literal|NoneType|\bbool\b|\bstr\b"
@@ -209,7 +210,7 @@ def test_every_option_with_a_value_names_it(command: str) -> None:
     for option in options(command):
         if option.token_count()[0]:
             shown = option.parameter.metavar or ""
-            assert re.fullmatch(r"[\[\]A-Z:_|,= …]+", str(shown)), option.name
+            assert re.fullmatch(r"(?:[\[\]A-Z:_|,= …]|tag:)+", str(shown)), option.name
 
 
 @pytest.mark.parametrize(
@@ -235,3 +236,34 @@ def test_unknown_server_named_like_a_command_is_explained(cli: Cli) -> None:
     done = cli("verify", "python")
     assert done.code == 2
     assert "write `-- python …` to start a server" in done.err
+
+
+@pytest.mark.parametrize("command", ["list", "check", "serve", "sources add", "install --client cursor"])
+def test_a_path_with_spaces_needs_quotes(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "My Stuff/my skills"
+    folder.mkdir(parents=True)
+    done = cli(*command.split(), *str(folder).split(" "))
+    assert (done.code, done.raw) == (2, b"")
+    assert f"put quotes around a path with spaces: `'{folder}'`" in done.err
+    assert "github" not in done.err
+
+
+def test_existing_paths_side_by_side_are_separate_sources(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("my", "skills", "my skills"):
+        write_skill(tmp_path / name, "refunds")
+    assert len(cli("list", "my", "skills", "--json").json) == 2
+    assert len(cli("list", "my skills", "--json").json) == 1
+
+
+@pytest.mark.parametrize("word", ["abc", "80x", "local:http"])
+def test_a_word_after_http_is_no_address(cli: Cli, good: Path, word: str) -> None:
+    done = cli("serve", "good", "--http", word)
+    assert (done.code, f"`{word}` is not a port or `HOST:PORT`" in done.err) == (2, True), done.err
+    for place in ("./good", "good"):
+        assert f"unexpected argument `{place}`" in cli("serve", "good", "--http", place).err

@@ -327,6 +327,19 @@ async def test_question_shows_server_requested_tools_and_only_printable_text(mod
     assert all(line.isprintable() for line in told.splitlines())
 
 
+@every_era
+@pytest.mark.rule("H23")
+async def test_fields_that_only_describe_request_nothing(mode: Any) -> None:
+    script, person = ScriptedServer(), Person()
+    fields = {"id": "a.b", "version": "1.0.0", "tags": ["x"], "icons": [], "x-skillwire": {"tags": ["x"]}}
+    script.publish("refunds", {}, fields)
+    script.publish("orders", {}, {**fields, "hooks": {}})
+    async with open_host(mode, person, acme=script) as host:
+        for name, requested in (("refunds", ()), ("orders", ("hooks",))):
+            found = host.registry.resolve(f"acme:{name}")
+            assert (await host.inspect(found)).effects == requested
+
+
 @pytest.mark.rule("H11", "H17")
 async def test_diff_names_every_change_without_reading_files(remembered: State) -> None:
     script = ScriptedServer()

@@ -56,7 +56,7 @@ def test_a_bundle_has_skills_skillwire_and_its_dependencies(good: Path, cli: Cli
     assert package == {
         f"server/skillwire/{path.relative_to(source).as_posix()}"
         for path in source.rglob("*")
-        if path.is_file() and path.suffix in {".py", ".html", ".typed"}
+        if path.is_file() and path.suffix in {".py", ".html", ".typed", ".bash", ".zsh", ".fish"}
     }
     project = tomllib.loads(files["pyproject.toml"].decode())
     assert project["tool"] == {"uv": {"package": False}}
@@ -162,6 +162,24 @@ def test_broken_skills_are_reported_and_others_packed(here: Path, cli: Cli) -> N
     assert {"skill://acme/refunds/SKILL.md", "skill://twins/one/twin/SKILL.md"} <= packed
     assert [problem["path"] for problem in done.json["problems"]] == ["broken/SKILL.md"]
     assert (here / "a.mcpb").exists()
+
+
+def test_a_summary_names_skills_that_are_not_packed(good: Path, cli: Cli) -> None:
+    write(good, {"good/broken/SKILL.md": b"---\nname: Bad Name\n---\n"})
+    for result in (["--mcpb", "a.mcpb"], ["--plugin", "claude", "plugin"]):
+        done = cli("pack", "good", *result)
+        assert done.code == 1
+        assert f"2 of 3 skills packed into `{result[-1]}`; `broken` is not in it; " in done.err
+    for name in ("b", "c", "d"):
+        write(good, {f"good/{name}/SKILL.md": b"---\nname: Bad Name\n---\n"})
+    assert "; `b`, `broken`, `c` and 1 more are not in it" in cli("pack", "good", "--mcpb", "a.mcpb").err
+
+
+def test_a_missing_folder_of_the_result_is_refused(good: Path, cli: Cli) -> None:
+    for result in (["--mcpb", "no pe/a.mcpb"], ["--plugin", "claude", "no pe/plugin"]):
+        done = cli("pack", "good", *result)
+        assert (done.code, "create it: `mkdir -p 'no pe'`" in done.err) == (2, True), done.err
+        assert not (good / "no pe").exists()
 
 
 def test_nothing_is_written_if_a_source_is_missing(good: Path, cli: Cli) -> None:

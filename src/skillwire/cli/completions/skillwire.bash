@@ -219,11 +219,11 @@ _skillwire() {
             'read --config') : ;;
             'read --allow') _skillwire_nothing ;;
             'read --token-env') _skillwire_variables ;;
-            'install --client') _skillwire_nothing ;;
+            'install --client') _skillwire_words 'claude-code claude-desktop vscode cursor codex gemini goose windsurf all' ;;
             'install --scope') _skillwire_words 'user project' ;;
             'install --name') _skillwire_nothing ;;
             'install --config') : ;;
-            'uninstall --client') _skillwire_nothing ;;
+            'uninstall --client') _skillwire_words 'claude-code claude-desktop vscode cursor codex gemini goose windsurf all' ;;
             'uninstall --name') _skillwire_nothing ;;
             'uninstall --scope') _skillwire_words 'user project' ;;
             'servers --forget') _skillwire_nothing ;;

@@ -163,7 +163,7 @@ complete -c skillwire -n '__skillwire_using read; and __skillwire_at 0' -F
 complete -c skillwire -n '__skillwire_using read; and __skillwire_at 1' -F
 
 complete -c skillwire -n '__skillwire_using install' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using install' -l client -x -d 'claude-desktop, claude-code, vscode, cursor, codex, gemini, goose or windsurf (repeatable, or separated by commas), or all for the clients on this machine.'
+complete -c skillwire -n '__skillwire_using install' -l client -r -f -a 'claude-code claude-desktop vscode cursor codex gemini goose windsurf all' -d 'claude-desktop, claude-code, vscode, cursor, codex, gemini, goose or windsurf (repeatable, or separated by commas), or all for the clients on this machine.'
 complete -c skillwire -n '__skillwire_using install' -l scope -r -f -a 'user project' -d 'user for your own file, project for the project\'s.'
 complete -c skillwire -n '__skillwire_using install' -l name -x -d 'Name of the entry.'
 complete -c skillwire -n '__skillwire_using install' -l yes -d 'Do not ask for confirmation.'
@@ -176,7 +176,7 @@ complete -c skillwire -n '__skillwire_using install' -l no-config -d 'Ignore the
 complete -c skillwire -n '__skillwire_using install' -F
 
 complete -c skillwire -n '__skillwire_using uninstall' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using uninstall' -l client -x -d 'claude-desktop, claude-code, vscode, cursor, codex, gemini, goose or windsurf (repeatable, or separated by commas), or all for the clients on this machine.'
+complete -c skillwire -n '__skillwire_using uninstall' -l client -r -f -a 'claude-code claude-desktop vscode cursor codex gemini goose windsurf all' -d 'claude-desktop, claude-code, vscode, cursor, codex, gemini, goose or windsurf (repeatable, or separated by commas), or all for the clients on this machine.'
 complete -c skillwire -n '__skillwire_using uninstall' -l name -x -d 'Remove the entry with this name.'
 complete -c skillwire -n '__skillwire_using uninstall' -l scope -r -f -a 'user project' -d 'Only in your own file (user) or in this project\'s (project).'
 complete -c skillwire -n '__skillwire_using uninstall' -l yes -d 'Do not ask for confirmation.'

@@ -160,7 +160,7 @@ _skillwire() {
         install)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '*--client=[claude-desktop, claude-code, vscode, cursor, codex, gemini, goose or windsurf (repeatable, or separated by commas), or all for the clients on this machine.]:NAME:' \
+                '*--client=[claude-desktop, claude-code, vscode, cursor, codex, gemini, goose or windsurf (repeatable, or separated by commas), or all for the clients on this machine.]:CLIENT:(claude-code claude-desktop vscode cursor codex gemini goose windsurf all)' \
                 '--scope=[user for your own file, project for the project'\''s.]:SCOPE:(user project)' \
                 '--name=[Name of the entry.]:NAME:' \
                 '--yes[Do not ask for confirmation.]' \
@@ -176,7 +176,7 @@ _skillwire() {
         uninstall)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '*--client=[claude-desktop, claude-code, vscode, cursor, codex, gemini, goose or windsurf (repeatable, or separated by commas), or all for the clients on this machine.]:NAME:' \
+                '*--client=[claude-desktop, claude-code, vscode, cursor, codex, gemini, goose or windsurf (repeatable, or separated by commas), or all for the clients on this machine.]:CLIENT:(claude-code claude-desktop vscode cursor codex gemini goose windsurf all)' \
                 '--name=[Remove the entry with this name.]:NAME:' \
                 '--scope=[Only in your own file (user) or in this project'\''s (project).]:SCOPE:(user project)' \
                 '--yes[Do not ask for confirmation.]' \

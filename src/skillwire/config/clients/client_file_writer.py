@@ -13,7 +13,8 @@ from skillwire.core.atomic_write import lock_folder, remove_abandoned, staged_fi
 
 _ATTEMPTS = 10
 _MAX_BACKUPS = 5
-_BACKUP = ".skillwire-backup"
+BACKUP = ".skillwire-backup"
+"""What follows the name of a file in the names of its copies, before a dot and a time."""
 
 Edit = Callable[[ClientDocument], ClientDocument | None]
 """Returns the changed document, the same document for no change, or None to delete a file without values."""
@@ -112,18 +113,25 @@ def _bytes(file: ClientFile, target: Path) -> bytes | None:
     return ClientFile(target, file.project, file.format).read_bytes() if target.exists() else None
 
 
+def backups_of(target: Path) -> list[Path]:
+    """Return the copies of earlier contents that are beside a file, oldest first."""
+    start = f"{target.name}{BACKUP}."
+    try:
+        return sorted(
+            each for each in target.parent.iterdir() if each.name.startswith(start) and each.is_file()
+        )
+    except OSError:
+        return []
+
+
 def _back_up(target: Path, content: bytes) -> Path:
     """Write a copy beside the file, with the same mode, and delete the oldest copies."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    backup = target.with_name(f"{target.name}{_BACKUP}.{stamp}")
+    backup = target.with_name(f"{target.name}{BACKUP}.{stamp}")
     with staged_file(backup, content, private=True) as staged:
         staged.chmod(target.stat().st_mode & 0o777)
         staged.replace(backup)
-    start = f"{target.name}{_BACKUP}."
-    copies = sorted(
-        each for each in target.parent.iterdir() if each.name.startswith(start) and each.is_file()
-    )
-    for old in copies[:-_MAX_BACKUPS]:
+    for old in backups_of(target)[:-_MAX_BACKUPS]:
         with suppress(OSError):
             old.unlink()
     return backup

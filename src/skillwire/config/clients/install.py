@@ -156,11 +156,14 @@ def plan_install(
     plan = Plan(client, file, path, outcome, step, command=words, client_env=client_env)
     if not plan.changes:
         return replace(plan, is_disabled=not _is_enabled(client, document, path, client_env))
-    old_words = _argv(document.entry(path)) or ()
+    old = document.entry(path)
+    old_words = _argv(old) or ()
     if outcome is Outcome.UPDATED:
         diff = preview(document, after, path, old_words=old_words, new_words={*old_words, *words})
     else:
-        diff = preview(document, after, path, old_words=())
+        shown = old_words if _starts_skillwire(old) else ()
+        public = tuple(word for word in shown if redact_secrets(word) == word)
+        diff = preview(document, after, path, old_words=public)
     return replace(plan, diff=tuple(diff))
 
 
@@ -283,10 +286,15 @@ def _compare(entry: object, words: Sequence[str]) -> Outcome:
 
 
 def _taken(client: Client, file: ClientFile, key: str, entry: object) -> UsageError:
-    argv = _argv(entry)
-    served = f": {quoted(redact_secrets(shlex.join(argv)))}" if argv and _starts_skillwire(entry) else ""
+    where = quoted(str(file.path), None)
+    if (words := _split(_argv(entry) or ())) is not None:
+        return UsageError(
+            f"the entry {quoted(key)} in {where} serves other sources: "
+            f"{quoted(redact_secrets(shlex.join(words[1][1:]) or 'the configured ones'))}",
+            hint="`--replace` changes it; `--name NAME` adds another entry",
+        )
     return UsageError(
-        f"{quoted(str(file.path), None)} already has another server {quoted(key)}{served}",
+        f"{where} already has another server {quoted(key)}",
         hint=f"choose another name with `--name NAME`, or replace it in {client.title} with `--replace`",
     )
 

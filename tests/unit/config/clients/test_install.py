@@ -326,7 +326,7 @@ def test_only_the_path_of_the_program_is_updated(tmp_path: Path, client: str) ->
 def test_another_source_under_the_same_name_is_refused(tmp_path: Path, client: str) -> None:
     env = around(tmp_path)
     plan(client, env).apply()
-    with pytest.raises(UsageError, match="another server `skillwire`: `/opt/skillwire serve") as refused:
+    with pytest.raises(UsageError, match="serves other sources: `") as refused:
         plan(client, env, "/opt/skillwire", "serve", "/other")
     assert "--name" in refused.value.hint
     assert "--replace" in refused.value.hint
