@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from skillwire.errors import LoginRequiredError, SkillwireError
-from skillwire.host.connections.addresses import is_loopback
+from skillwire.host.connections.addresses import is_loopback, is_plain_http
 from skillwire.host.connections.errors import LoginAdvice
 from skillwire.host.connections.network import PublicTransport, counting_client, head_trace
 from skillwire.host.connections.target import TokenSource
@@ -129,6 +129,8 @@ async def http_streams(
             timeout=httpx2.Timeout(_CONNECT, read=_READ),
             auth=_Authorization(httpx2.URL(url), sent, tokens, advice),
             transport=PublicTransport(_NAMED_BY_A_PROJECT) if public_only else None,
+            # A proxy would see the secrets of requests that never leave this machine.
+            trust_env=not (is_plain_http(url) and is_loopback(httpx2.URL(url).host)),
             event_hooks={"request": [throttle.before], "response": [bound]},
         ) as client,
         streamable_http_client(
@@ -149,6 +151,7 @@ class _Throttle:
         self._streams, self._next = 0, 0.0
 
     async def before(self, request: httpx2.Request) -> None:
+        await request.aread()  # the body of a redirected request is not loaded yet
         request.extensions = {**request.extensions, "trace": head_trace(self._traffic)}
         if request.method == "DELETE":
             request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_CLOSE_TIMEOUT).as_dict()}
