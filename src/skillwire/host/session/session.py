@@ -75,7 +75,7 @@ class Session:
         Names may be relative to the skill that was loaded last. Raises `SkillwireError`, such as
         `NotApprovedError` if only users may load the skill.
         """
-        found = await self._places.reference(name, base := self._loaded_skills.last)
+        found = await self._places.find_or_explain(name, base := self._loaded_skills.last)
         if found.skill is not None and found.path:
             return await self._files.read(self._loaded_skills.get(found.skill), found.path)
         skill = await self._find(name, base)
@@ -84,7 +84,7 @@ class Session:
 
     async def _find(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
         """Return the skill with this name. The lookup of an unlisted skill may need approval (H22)."""
-        found = await self._places.reference(name, base)
+        found = await self._places.find_or_explain(name, base)
         if found.skill is None:
             await self._check_foreign_read(*found.identity)
         return await self._places.find(name, base)
