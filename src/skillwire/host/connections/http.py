@@ -15,6 +15,7 @@ import orjson
 from mcp.client.auth.utils import extract_field_from_www_auth, extract_scope_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp_types import PARSE_ERROR
 
 from skillwire.errors import LoginRequiredError, SkillwireError
 from skillwire.host.connections.addresses import is_loopback, is_plain_http
@@ -118,9 +119,8 @@ async def http_streams(
 
     async def bound(response: httpx2.Response) -> None:
         stream = cast("httpx2.AsyncByteStream", response.stream)
-        response.stream = _BoundedBody(
-            stream, _refusal(response), _answer(response.request, traffic), traffic
-        )
+        body = _BoundedBody(stream, _refusal(response), _answer(response.request, traffic), traffic)
+        response.stream = body if (asked := _asked_for(response)) is None else _JsonBody(body, asked)
 
     async with (
         counting_client(
@@ -174,6 +174,14 @@ def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
     if answer is not None and answer.stream:
         return None
     return answer or Answer(traffic.limits.small_answer_bytes, traffic.limits.answer_values)
+
+
+def _asked_for(response: httpx2.Response) -> str | int | None:
+    """Return the id of the request that a JSON response answers; None for all other responses."""
+    is_json = response.headers.get("content-type", "").lower().startswith("application/json")
+    if response.request.method != "POST" or not response.is_success or not is_json:
+        return None
+    return cast("Mapping[str, Any]", orjson.loads(response.request.content)).get("id")
 
 
 def _refusal(response: httpx2.Response) -> str:
@@ -300,6 +308,28 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+class _JsonBody(httpx2.AsyncByteStream):
+    """The body of a JSON response. A refused body becomes a JSON-RPC error.
+
+    The SDK would log an exception with its traceback in the program of the user.
+    """
+
+    def __init__(self, body: _BoundedBody, request_id: str | int) -> None:
+        self._body, self._id = body, request_id
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            chunks = [chunk async for chunk in self._body]
+        except httpx2.StreamError as error:
+            failure = {"code": PARSE_ERROR, "message": f"the answer is refused: {error}"}
+            chunks = [orjson.dumps({"jsonrpc": "2.0", "id": self._id, "error": failure})]
+        for chunk in chunks:
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
