@@ -154,6 +154,20 @@ def test_the_health_check_answers_and_tells_nothing(http_server: HttpServer) -> 
     assert "server" not in answer.headers
 
 
+def test_a_slash_after_the_path_changes_nothing(http_server: HttpServer) -> None:
+    answers = [
+        ask(http_server, "POST", path, [own(http_server), *MODERN_LIST], list_request())
+        for path in ("/mcp", "/mcp/")
+    ]
+    assert [(each.status, each.body) for each in answers] == [(200, answers[0].body)] * 2
+
+
+def test_a_path_with_a_slash_needs_the_token(guarded: HttpServer) -> None:
+    sent = [own(guarded), *MODERN_LIST]
+    assert ask(guarded, "POST", "/mcp/", sent, list_request()).status == 401
+    assert ask(guarded, "POST", "/mcp/", [*sent, bearer()], list_request()).status == 200
+
+
 @pytest.mark.parametrize("path", ["/no/such/path", "/healthz/", "/ui", "/ui/nothing", "/index.html"])
 def test_there_is_nothing_else(http_server: HttpServer, path: str) -> None:
     assert ask(http_server, "GET", path, [own(http_server)]).status in {307, 404}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.peers import PATIENCE
+from tests.support.posting import PostingSite
 from tests.support.skills import write_skill
 
 WATCH = """
@@ -138,3 +139,28 @@ def test_no_import_looks_for_functions_of_the_allocator(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     does += f"anyio.run(Library([FolderSource({str(tmp_path)!r}, keep_good=True)]).load)"
     subprocess.run([sys.executable, "-c", does], timeout=PATIENCE, check=True)
+
+
+REFUSES = """
+from skillwire import Host, Target
+before = state()
+
+async def main():
+    async with Host([Target("acme", url=sys.argv[2])]) as host:
+        (problem,) = (await host.discover()).problems
+    assert "JSON values" in problem.message, problem
+
+anyio.run(main)
+compare(before, "afterwards")
+"""
+
+
+def test_a_refused_answer_logs_nothing_in_the_program(tmp_path: Path) -> None:
+    with PostingSite(body=b"[" * 1_000_000) as site:
+        done = subprocess.run(
+            [sys.executable, "-c", WATCH + REFUSES, tmp_path, site.url],
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -9,7 +9,15 @@ from typing import Any
 from mcp import Client
 
 from skillwire import Host, ServerSource, State
-from skillwire.host import Answer, ConnectedServer, ExecutionRequest, ForeignReadRequest, LoadRequest, Request
+from skillwire.host import (
+    Answer,
+    Approver,
+    ConnectedServer,
+    ExecutionRequest,
+    ForeignReadRequest,
+    LoadRequest,
+    Request,
+)
 from tests.support.scripted import ScriptedServer
 
 
@@ -44,7 +52,7 @@ class Person:
 @asynccontextmanager
 async def open_host(
     mode: Any = "auto",
-    approve: Person | None = None,
+    approve: Approver | None = None,
     state: State | None = None,
     folders: Mapping[str, Path] | None = None,
     limits: Any = None,

@@ -25,6 +25,7 @@ from skillwire.terminal.output import print_error, print_json, stderr_console, s
 
 _TIMEOUT = 300.0
 _PROMISED = {Integrity.FULL: "", Integrity.PART: "some digests missing, ", Integrity.NONE: "no digests, "}
+_CHECK_SERVER = "check that the server is running, and its URL or command"
 _NOT_COMPARED = "no prompt names its skill, so no prompt was compared"
 
 
@@ -107,7 +108,7 @@ def verify(
         print_error(str(error))
         return Outcome.UNREACHABLE
     except UnavailableError as error:
-        print_error(str(error), hint="check that the server is running, and its URL or command")
+        print_error(str(error), hint="" if target.exposed else _CHECK_SERVER)
         return Outcome.UNREACHABLE
     if not found.complete:
         if not found.answered:

@@ -27,6 +27,7 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/ski
 _GITHUB, _SERVER, _WEB = "github:", "mcp+", "web+"
 _MCP_URL = re.compile(r"(?:mcp\+)?https?://[^?#]*/mcp/?(?:\?[^#]*)?|mcp\+https?://.*", re.IGNORECASE)
 """Matches the URL of an MCP server: its path ends in `mcp`, or it has the prefix `mcp+`."""
+_LAST_SLASH = re.compile(r"\A([^?]*/mcp)/(?=\?|\Z)", re.IGNORECASE)
 _WEB_URLS = ("https://", "http://", f"{_WEB}https://", f"{_WEB}http://")
 _PATH_HINT = "for example `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
@@ -122,8 +123,13 @@ def is_server_url(argument: str) -> bool:
 
 
 def explicit_server(argument: str) -> str:
-    """Return the URL of an MCP server with the prefix `mcp+`."""
-    return argument if argument.lower().startswith(_SERVER) else f"{_SERVER}{argument}"
+    """Return the URL of an MCP server with the prefix `mcp+`.
+
+    Without the prefix, `/mcp/` becomes `/mcp`. A URL with the prefix stays as it is.
+    """
+    if argument.lower().startswith(_SERVER):
+        return argument
+    return _SERVER + _LAST_SLASH.sub(r"\1", argument)
 
 
 def local_path(argument: str) -> Path:

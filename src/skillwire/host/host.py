@@ -212,7 +212,7 @@ class Host:
         """Return the skill that `name` refers to. `label:URI` also finds unlisted skills (H3).
 
         The skills are discovered first if they never were. Raises the errors of `Registry.resolve` and
-        `lookup`.
+        `lookup`, and `UnavailableError` if the server in the name could not be listed.
         """
         return await self._places.find(name)
 

@@ -14,6 +14,7 @@ from skillwire.errors import (
     ConflictError,
     HostError,
     LoginRequiredError,
+    SkillwireError,
     UnavailableError,
     VerificationError,
 )
@@ -29,6 +30,7 @@ from skillwire.host.registry import HostReference, Registry
 from skillwire.host.servers.packed import read_packed
 from skillwire.host.servers.records import hosted_record
 from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.library.names import UnknownNameError
 from skillwire.protocol.claims import FileClaim, SkillClaim
 from skillwire.protocol.messages import COMPLETE, SKILLS_GET, SKILLS_LIST
 from skillwire.protocol.verify import file_faults
@@ -39,6 +41,8 @@ OnRegistryChange: TypeAlias = Callable[[Registry], None]
 """A function that is called with every new registry, right after it has replaced the old one."""
 
 _COMPLETION_SECONDS = 10.0
+_SHOWN_LABELS = 5
+"""Maximum number of labels to name in one message."""
 _MAX_LOOKED_UP = 1000
 """Maximum number of unlisted skills to remember. A server may have a skill at every URI."""
 
@@ -63,6 +67,8 @@ class Places:
         self._archives = Archives(approval_store)
         self._timeout_seconds = timeout_seconds
         self._on_registry_change = on_registry_change
+        self._unlisted: dict[str, HostError] = {}
+        """Why the last discovery has no list of a place, by label."""
         self._looked_up: dict[Identity, HostedSkill] = {}
         """Unlisted skills that were looked up, oldest first."""
         self._discovering = anyio.Lock()
@@ -88,7 +94,7 @@ class Places:
         rounds_before = self._rounds
         async with self._discovering:
             if self._rounds == rounds_before:  # otherwise another task discovered while this one waited
-                listings: dict[str, Found | Problem] = {}
+                listings: dict[str, Found | HostError] = {}
                 async with anyio.create_task_group() as tasks:
                     for place in self.places.values():
                         tasks.start_soon(self._list, place, listings)
@@ -96,12 +102,24 @@ class Places:
                 self._rounds += 1
         return self.registry
 
+    async def find_or_explain(self, name: str, base: HostedSkill | None = None) -> HostReference:
+        """Return what `name` refers to, as `reference` does. If nothing, the error names unavailable places.
+
+        Raises `UnavailableError` for a name with the label of a place that was not listed.
+        """
+        try:
+            return await self.reference(name, base)
+        except UnknownNameError as error:
+            if (explained := self._explain_unknown(name, error)) is error:
+                raise
+            raise explained from error
+
     async def find(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
         """Return the skill that `name` refers to. An unlisted skill is fetched (H3).
 
-        Raises the errors of `Registry.resolve` and `lookup`.
+        Raises the errors of `find_or_explain`, `Registry.resolve` and `lookup`.
         """
-        found = await self.reference(name, base)
+        found = await self.find_or_explain(name, base)
         return (
             self.registry.resolve(name, base)
             if found.skill is not None
@@ -219,19 +237,36 @@ class Places:
             decided = [await self._with_status(each) for each in known]
             self._swap(self.registry.having_all(decided))
 
-    async def _list(self, place: Place, listings: dict[str, Found | Problem]) -> None:
+    def _explain_unknown(self, name: str, error: UnknownNameError) -> SkillwireError:
+        """Return the error for a name that nothing has. A place that was not listed may have it.
+
+        Returns an `UnavailableError` if the name begins with the label of such a place.
+        """
+        for separator in (":", "/"):
+            label = name.partition(separator)[0].casefold()
+            found = next((each for each in self._unlisted if each.casefold() == label), None)
+            if found is not None and separator in name:
+                return _unavailable(self._unlisted[found])
+        has_label = name.partition(":")[0] in self.places and ":" in name
+        if has_label or not self._unlisted or type(error) is not UnknownNameError:
+            return error
+        labels = ", ".join(map(quoted, [*self._unlisted][:_SHOWN_LABELS]))
+        more = len(self._unlisted) - _SHOWN_LABELS
+        labels += f" and {more:,} more" if more > 0 else ""
+        note = f"the skills of {labels} are unknown, because no list came from there"
+        return UnknownNameError(name, "; ".join(filter(None, (error.suggestion, note))))
+
+    async def _list(self, place: Place, listings: dict[str, Found | HostError]) -> None:
         try:
             with anyio.fail_after(self._timeout_seconds), translated_errors(place.origin, SKILLS_LIST):
                 listings[place.label] = await place.list()
         except TimeoutError:
             message = f"it did not list its skills in {self._timeout_seconds:g} seconds"
-            listings[place.label] = Problem("", Rule.TIMEOUT, Severity.ERROR, message, label=place.label)
+            listings[place.label] = _ListTimeoutError(place.origin, message)
         except HostError as error:
-            message = error.message.removeprefix(f"{quoted(place.label)} ")
-            rule = Rule.LOGIN_REQUIRED if isinstance(error, LoginRequiredError) else Rule.SOURCE_FAILED
-            listings[place.label] = Problem("", rule, Severity.ERROR, message, label=place.label)
+            listings[place.label] = error
 
-    async def _build_registry(self, listings: Mapping[str, Found | Problem]) -> None:
+    async def _build_registry(self, listings: Mapping[str, Found | HostError]) -> None:
         """Replace the registry with these listings, and the unlisted skills that were looked up (H3).
 
         A place that could not be listed has no skills in the new registry.
@@ -241,8 +276,8 @@ class Places:
         looked_up: list[Identity] = []
         problems = list(self.notes)
         for label, listing in listings.items():
-            if isinstance(listing, Problem):
-                problems.append(listing)
+            if isinstance(listing, HostError):
+                problems.append(_listing_problem(label, listing))
                 continue
             templates += listing.templates
             listed = {skill.uri: skill for skill in await self._restored(label, listing.skills)}
@@ -253,6 +288,9 @@ class Places:
             if listing.findings.more:
                 message = f"and {listing.findings.more:,} more"
                 problems.append(Problem("", Rule.MORE, Severity.ERROR, message, label=label))
+        self._unlisted = {
+            label: listing for label, listing in listings.items() if isinstance(listing, HostError)
+        }
         known = await self._approval_store.statuses(skills)
         decided = [
             _decided(each, known[each.identity]) if each.identity in known else each for each in skills
@@ -276,6 +314,25 @@ class Places:
     def _swap(self, registry: Registry) -> None:
         self.registry = registry
         self._on_registry_change(registry)
+
+
+class _ListTimeoutError(UnavailableError):
+    """A place did not list its skills in time."""
+
+
+def _listing_problem(label: str, error: HostError) -> Problem:
+    """Return the problem of a place that could not be listed."""
+    message = error.message.removeprefix(f"{quoted(label)} ")
+    rule = Rule.TIMEOUT if isinstance(error, _ListTimeoutError) else Rule.SOURCE_FAILED
+    rule = Rule.LOGIN_REQUIRED if isinstance(error, LoginRequiredError) else rule
+    return Problem("", rule, Severity.ERROR, message, label=label)
+
+
+def _unavailable(error: HostError) -> UnavailableError:
+    """Return a new error for a place whose list failed with `error`."""
+    if isinstance(error, LoginRequiredError):
+        return LoginRequiredError(error.origin, error.message, error.scope)
+    return UnavailableError(error.origin, f"its skills are not known: {error.message}")
 
 
 def _decided(skill: HostedSkill, approval_status: ApprovalStatus) -> HostedSkill:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from mcp import Client
 
 from skillwire import Host, ServerSource, State
 from skillwire.errors import ChangedError, NotApprovedError, StateError, UsageError
-from skillwire.host import Answer, ConnectedServer
+from skillwire.host import Answer, Approver, ConnectedServer
 from skillwire.host.approvals.questions import Changes, deny_all
 from skillwire.host.store.approvals import ApprovalStatus
 from tests.support.clients import ERAS
@@ -141,6 +141,19 @@ async def test_each_revocation_ends_earlier_one_time_approvals(remembered: State
         remembered.approvals.revoke("acme", skill.uri)
         with pytest.raises(NotApprovedError):
             await session.read_file("acme:refunds", "references/guide.md")
+
+
+async def test_approver_need_not_be_async() -> None:
+    host = open_host("auto", lambda _: Answer.ONCE, acme=honest("refunds"))
+    async with host as opened:
+        assert "refunds" in (await opened.session().load("acme:refunds")).text
+
+
+async def test_wrong_answer_of_a_plain_function_raises_type_error() -> None:
+    host = open_host("auto", cast("Approver", bool), acme=honest("refunds"))
+    async with host as opened:
+        with pytest.raises(TypeError, match=r"the approver returned True; it must return one of"):
+            await opened.session().load("acme:refunds")
 
 
 @pytest.mark.parametrize("answer", [True, "keep", None])

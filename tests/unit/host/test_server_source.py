@@ -132,6 +132,7 @@ async def test_bad_entries_are_reported_and_good_ones_kept() -> None:
     assert list(library.catalog.entries) == [OURS]
     told = {each.path: each for each in library.catalog.problems}
     assert told["."].rule is Rule.SERVER_LIST
+    assert told["."].message.startswith("`upstream`: ")
     assert told["y/SKILL.md"].rule is Rule.SERVER_ENTRY
     assert "(entry-resources)" in told["y/SKILL.md"].message
     assert "a lone surrogate" in told["z/SKILL.md"].message

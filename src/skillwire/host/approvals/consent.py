@@ -1,6 +1,7 @@
 """Approvals in one session, combined with stored approvals. Each is bound to listed content (H17)."""
 
 from dataclasses import dataclass
+from inspect import isawaitable
 from typing import cast
 
 import anyio
@@ -45,6 +46,7 @@ class Consent:
 
     def __init__(self, ask: Approver | None, approval_store: ApprovalStore) -> None:
         self._ask = ask or deny_all
+        self._has_approver = ask is not None
         self._approval_store = approval_store
         self._session_approvals: dict[Identity, _SessionApproval] = {}
         self._before: dict[Identity, HostedSkill] = {}
@@ -52,6 +54,12 @@ class Consent:
         self._executable_sets: set[frozenset[tuple[Identity, str | None]]] = set()
         """Sets of skill versions. While exactly one such set is loaded, the user lets any code run."""
         self._ask_lock = anyio.Lock()
+
+    def refusal(self, what: str) -> str:
+        """Return the message that `what` is not approved."""
+        if self._has_approver:
+            return f"the user did not approve {what}"
+        return f"nobody was asked to approve {what}: this host has no `approve=`"
 
     async def is_approved(self, skill: HostedSkill) -> bool:
         """Return whether this version of the skill has a valid approval, in this session or in the state.
@@ -179,8 +187,13 @@ class Consent:
             return await self._answer(request)
 
     async def _answer(self, request: Request) -> Answer:
-        """Return the user's answer. Raises `TypeError` if the approver returns anything but an `Answer`."""
-        answer = cast("object", await self._ask(request))
+        """Return the user's answer. Raises `TypeError` if the approver returns anything but an `Answer`.
+
+        The approver may also be a function that is not async.
+        """
+        answer = cast("object", self._ask(request))
+        if isawaitable(answer):
+            answer = cast("object", await answer)
         if not isinstance(answer, Answer):
             raise TypeError(
                 f"the approver returned {answer!r}; it must return one of {', '.join(map(str, _ANSWERS))}"

@@ -269,8 +269,8 @@ def _named(skills: tuple[HostedSkill, ...]) -> str:
 
 Request: TypeAlias = LoadRequest | ExecutionRequest | ForeignReadRequest
 """Any question to the user."""
-Approver: TypeAlias = Callable[[Request], Awaitable[Answer]]
-"""An async function that asks the user. Each session calls it with one request at a time."""
+Approver: TypeAlias = Callable[[Request], Awaitable[Answer] | Answer]
+"""A function, async or not, that asks the user. Each session calls it with one request at a time."""
 
 
 async def deny_all(_request: Request) -> Answer:

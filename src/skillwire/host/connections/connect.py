@@ -27,6 +27,10 @@ _TIMEOUT = 60.0
 """Seconds in which a server must answer a request."""
 _CLOSE_TIMEOUT = 5.0
 """Maximum time to close a connection properly, in seconds."""
+_EXPOSES = (
+    "is not contacted: plain `http` would show {} to everyone on the network; use `https`, or a tunnel that "
+    "begins on this machine, such as `ssh -L`"
+)
 _OURS = (OSError, httpx2.ConnectError, SkillwireError)
 """Exceptions whose messages contain no text from a server."""
 
@@ -144,10 +148,13 @@ async def connected(
 ) -> AsyncGenerator[Client]:
     """Yield a client that is connected to the server. `mode` is the protocol mode of the SDK's client.
 
-    Raises `UnavailableError` if the server does not answer or the connection is lost. If a program does not
+    Raises `UnavailableError` if the server does not answer or the connection is lost, and before the first
+    request if plain `http` would expose a secret. If a program does not
     answer, the error includes the last line of its stderr. `on_message` receives notifications. `on_end` is
     called when the connection ends, with a reason if the server exceeded `limits`.
     """
+    if target.exposed:
+        raise UnavailableError("", f"{quoted(target.label)} {_EXPOSES.format(target.exposed)}")
     traffic = Traffic(limits)
     with silence_sdk_logging(), StderrTail() as stderr, anyio.CancelScope() as closing:
         client = Client(

@@ -15,9 +15,10 @@ import orjson
 from mcp.client.auth.utils import extract_field_from_www_auth, extract_scope_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp_types import PARSE_ERROR
 
 from skillwire.errors import LoginRequiredError, SkillwireError
-from skillwire.host.connections.addresses import is_loopback
+from skillwire.host.connections.addresses import is_loopback, is_plain_http
 from skillwire.host.connections.errors import LoginAdvice
 from skillwire.host.connections.network import PublicTransport, counting_client, head_trace
 from skillwire.host.connections.target import TokenSource
@@ -118,9 +119,8 @@ async def http_streams(
 
     async def bound(response: httpx2.Response) -> None:
         stream = cast("httpx2.AsyncByteStream", response.stream)
-        response.stream = _BoundedBody(
-            stream, _refusal(response), _answer(response.request, traffic), traffic
-        )
+        body = _BoundedBody(stream, _refusal(response), _answer(response.request, traffic), traffic)
+        response.stream = body if (asked := _asked_for(response)) is None else _JsonBody(body, asked)
 
     async with (
         counting_client(
@@ -129,6 +129,8 @@ async def http_streams(
             timeout=httpx2.Timeout(_CONNECT, read=_READ),
             auth=_Authorization(httpx2.URL(url), sent, tokens, advice),
             transport=PublicTransport(_NAMED_BY_A_PROJECT) if public_only else None,
+            # A proxy would see the secrets of requests that never leave this machine.
+            trust_env=not (is_plain_http(url) and is_loopback(httpx2.URL(url).host)),
             event_hooks={"request": [throttle.before], "response": [bound]},
         ) as client,
         streamable_http_client(
@@ -149,6 +151,7 @@ class _Throttle:
         self._streams, self._next = 0, 0.0
 
     async def before(self, request: httpx2.Request) -> None:
+        await request.aread()  # the body of a redirected request is not loaded yet
         request.extensions = {**request.extensions, "trace": head_trace(self._traffic)}
         if request.method == "DELETE":
             request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_CLOSE_TIMEOUT).as_dict()}
@@ -171,6 +174,14 @@ def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
     if answer is not None and answer.stream:
         return None
     return answer or Answer(traffic.limits.small_answer_bytes, traffic.limits.answer_values)
+
+
+def _asked_for(response: httpx2.Response) -> str | int | None:
+    """Return the id of the request that a JSON response answers; None for all other responses."""
+    is_json = response.headers.get("content-type", "").lower().startswith("application/json")
+    if response.request.method != "POST" or not response.is_success or not is_json:
+        return None
+    return cast("Mapping[str, Any]", orjson.loads(response.request.content)).get("id")
 
 
 def _refusal(response: httpx2.Response) -> str:
@@ -297,6 +308,28 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+class _JsonBody(httpx2.AsyncByteStream):
+    """The body of a JSON response. A refused body becomes a JSON-RPC error.
+
+    The SDK would log an exception with its traceback in the program of the user.
+    """
+
+    def __init__(self, body: _BoundedBody, request_id: str | int) -> None:
+        self._body, self._id = body, request_id
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            chunks = [chunk async for chunk in self._body]
+        except httpx2.StreamError as error:
+            failure = {"code": PARSE_ERROR, "message": f"the answer is refused: {error}"}
+            chunks = [orjson.dumps({"jsonrpc": "2.0", "id": self._id, "error": failure})]
+        for chunk in chunks:
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:

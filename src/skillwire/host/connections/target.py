@@ -11,6 +11,7 @@ from typing import Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from skillwire.errors import InvalidValueError, UsageError
+from skillwire.host.connections.addresses import is_loopback, is_plain_http
 from skillwire.host.connections.errors import LoginAdvice
 from skillwire.host.connections.labels import command_slug, url_slug, validate_label
 from skillwire.safe_text import quoted
@@ -22,6 +23,8 @@ _SHORTEST_SECRET = 8
 
 Shorter values are flags or numbers, which occur in ordinary text.
 """
+_HARMLESS = frozenset({"accept", "accept-language", "user-agent"})
+"""Names of headers that are never secret, in lower case."""
 _SERVER = "mcp+"
 """In arguments, the prefix of a server's URL where a plain URL would be a web source."""
 
@@ -126,6 +129,19 @@ class Target:
         """Whether there is already a token or an `Authorization` header, so that no login is used."""
         named = any(name.lower() == "authorization" for name in self.headers)
         return self.token is not None or named
+
+    @property
+    def exposed(self) -> str:
+        """What anyone on the network could read on the way to the server; empty if there is nothing.
+
+        This is a token, or a header that may be secret, which plain `http` would carry to another machine.
+        """
+        if self.url is None or not is_plain_http(self.url) or is_loopback(urlsplit(self.url).hostname or ""):
+            return ""
+        if self.token is not None:
+            return "its token"
+        name = next((each for each in self.headers if each.lower() not in _HARMLESS), None)
+        return "" if name is None else f"its header {quoted(name)}"
 
     @property
     def advice(self) -> LoginAdvice:

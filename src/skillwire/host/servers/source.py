@@ -334,7 +334,15 @@ class ServerSource(Source):
         found.add(*self._findings)
         return Scan(
             tuple(each.entry for each in self._published.values()),
-            (*self._list_problems, *self._draft(), *finding_problems(found), *publication.problems),
+            tuple(
+                replace(each, message=f"{quoted(self.label)}: {each.message}") if each.path == "." else each
+                for each in (
+                    *self._list_problems,
+                    *self._draft(),
+                    *finding_problems(found),
+                    *publication.problems,
+                )
+            ),
             tuple(map(self._published_template, self._templates)),
         )
 

@@ -75,7 +75,7 @@ class Session:
         Names may be relative to the skill that was loaded last. Raises `SkillwireError`, such as
         `NotApprovedError` if only users may load the skill.
         """
-        found = await self._places.reference(name, base := self._loaded_skills.last)
+        found = await self._places.find_or_explain(name, base := self._loaded_skills.last)
         if found.skill is not None and found.path:
             return await self._files.read(self._loaded_skills.get(found.skill), found.path)
         skill = await self._find(name, base)
@@ -84,7 +84,7 @@ class Session:
 
     async def _find(self, name: str, base: HostedSkill | None = None) -> HostedSkill:
         """Return the skill with this name. The lookup of an unlisted skill may need approval (H22)."""
-        found = await self._places.reference(name, base)
+        found = await self._places.find_or_explain(name, base)
         if found.skill is None:
             await self._check_foreign_read(*found.identity)
         return await self._places.find(name, base)
@@ -101,7 +101,7 @@ class Session:
             skill = await self._places.with_files(skill)  # another archive may have the approved files
         others = tuple(each for each in self._loaded_skills.foreign() if each.identity != skill.identity)
         if not await self._consent.ask_to_load(skill, others):
-            raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
+            raise NotApprovedError(skill.origin, self._consent.refusal(f"the skill {skill.quoted}"))
         self._check_is_current(skill)  # it may have changed while the user was deciding
         if skill.is_packed:
             packed, skill = skill, await self._places.with_files(skill)
@@ -202,7 +202,7 @@ class Session:
         others = tuple(each for each in self._loaded_skills.foreign() if each.label != server)
         if others and not await self._consent.ask_foreign_read(others, server, uri):
             origins = ", ".join(dict.fromkeys(each.origin for each in others))
-            message = f"the user did not approve this read, which a skill of {origins} may have caused"
+            message = self._consent.refusal(f"this read, which a skill of {origins} may have caused")
             raise NotApprovedError(place.origin, message)
         return place
 

@@ -70,9 +70,9 @@ def http_app(
 ) -> Application:
     """Return the ASGI application of a server, for every protocol version.
 
-    It answers MCP at `/mcp`, the health check at `/healthz`, and the routes of `mount`. By default, frequent
-    requests are answered from the server's own cache, unless you added middleware or handlers to the server.
-    With `cache`, pass another cache, or False for none.
+    It answers MCP at `/mcp` and `/mcp/`, the health check at `/healthz`, and the routes of `mount`. By
+    default, frequent requests are answered from the server's own cache, unless you added middleware or
+    handlers to the server. With `cache`, pass another cache, or False for none.
     """
     more, bounds = mount or HttpMount(), limits or HttpLimits()
     budget = ByteBudget(bounds.buffered_bytes)
@@ -105,7 +105,19 @@ def http_app(
             allow_credentials=more.credentials,
             expose_headers=["Mcp-Session-Id"],
         )
-    return Application(HostGuard(_MountLifespan(app, more), policy), streams, bounds, budget)
+    return Application(_WithoutSlash(HostGuard(_MountLifespan(app, more), policy)), streams, bounds, budget)
+
+
+class _WithoutSlash:
+    """Answers `/mcp/` as `/mcp`. Clients often cannot follow a redirect of a request with a body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == f"{MCP_PATH}/":
+            scope = {**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode()}
+        await self._app(scope, receive, send)
 
 
 def _cache_of(server: Server[Any]) -> ResponseCache | None:
