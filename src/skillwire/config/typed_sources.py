@@ -100,13 +100,13 @@ def _host(argument: str, *, with_token: bool) -> str:
     from skillwire.config.server_probe import is_mcp_server  # noqa: PLC0415 - loads an HTTP client
 
     address = argument.rstrip("/")
-    if not is_mcp_server(f"{address}/mcp"):
+    if not is_mcp_server(f"{address}/mcp", may_need_token=with_token):
         return f"web+{address}"
     server = f"mcp+{address}/mcp"
     if with_token:
         raise UsageError(
-            f"{quoted(argument)} has an MCP server at `/mcp`, and a token needs an address written in full",
-            hint=f"write {quoted(server)} for the server, or `web+{address}` for the website",
+            f"{quoted(argument)} has an MCP server at `/mcp`, and no token is sent to a completed address",
+            hint=f"write `{address}/mcp` for the server, or `web+{address}` for the website",
         )
     print_notice(f"{quoted(argument)} means the server {quoted(server)}; its website is `web+{address}`")
     return server
