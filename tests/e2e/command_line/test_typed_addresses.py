@@ -185,6 +185,7 @@ def test_a_host_without_a_path_is_asked_for_a_server(good: Path, cli: Cli) -> No
         assert f"`{host}` means the server `mcp+{host}/mcp`; its website is `web+{host}`" in done.err
         assert sorted(names(cli, server.url)) == sorted(names(cli, f"mcp+{host}/mcp"))
         assert names(cli, f"web+{host}") == ["refunds", "returns"]
+        assert sorted(names(cli, f"{host}/#/skills/refunds")) == ["refunds", "returns"]
         assert cli("check", server.url).code == 0
         assert cli("show", "refunds", "--from", server.url).code == 0
         for command in (("list", host), ("show", "refunds", "--from", host), ("sources", "add", host)):
@@ -192,7 +193,7 @@ def test_a_host_without_a_path_is_asked_for_a_server(good: Path, cli: Cli) -> No
             assert refused.code == 2
             assert f"write `{host}/mcp` for the server, or `web+{host}` for the website" in refused.err
         assert cli("verify", host).code == 0
-        assert cli("sources", "add", f"{host}/").code == 0
+        assert cli("sources", "add", f"{host}/#/skills/refunds").code == 0
         assert cli("sources", "add", f"web+{host}", "--label", "site").code == 0
         rows = {row["label"]: (row["kind"], row["source"]) for row in cli("sources", "--json").json}
     assert rows["site"] == ("web", f"{host}/.well-known/agent-skills/")
