@@ -229,6 +229,8 @@ class AdminService:
         self._problem = problem
         if problem is not None:
             _log.warning("%s", problem.message)
+        else:
+            _log.warning("the configuration file can be used again, and is applied")
         await self._library.report([] if problem is None else [problem])
         self._notify()
 

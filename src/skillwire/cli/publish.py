@@ -10,10 +10,11 @@ from cyclopts import Parameter
 from skillwire.app.gateway import report_selection
 from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
+from skillwire.config.source_kinds import is_folder
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.patterns import Selection
 from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.errors import SourceError
+from skillwire.errors import SourceError, UsageError
 from skillwire.features.site_page import PAGE_FILE, PublishedSkill, render_site_page
 from skillwire.features.website import (
     PublishableSkills,
@@ -72,6 +73,7 @@ def publish(
     chosen = choose_config(config, named=bool(sources))
     selection = Selection(only or (), exclude or ())
     library = load_library(sources or [], follow_links=follow_links, config=chosen, selection=selection)
+    _refuse_served(library, out)
     report_selection(library)
     errors = [problem for problem in library.catalog.problems if _matters(problem)]
     choice = choose_skills(library.catalog)
@@ -93,6 +95,20 @@ def publish(
         f"{pluralize(len(artifacts), 'skill')} published to {quoted(str(out))}{removed}; {where}"
     )
     return 1 if errors or left_out else 0
+
+
+def _refuse_served(library: Library, out: Path) -> None:
+    """Raise `UsageError` if `out` is, contains or is inside a folder with skills of this library."""
+    target = out.resolve()
+    for source in library.sources:
+        if not is_folder(source.place):
+            continue
+        folder = Path(source.place).resolve()
+        if target.is_relative_to(folder) or folder.is_relative_to(target):
+            raise UsageError(
+                f"the site {quoted(str(out))} and the source {quoted(source.place)} would be in one folder",
+                hint="choose a folder outside of it, such as `--out ./site`",
+            )
 
 
 def _matters(problem: Problem) -> bool:

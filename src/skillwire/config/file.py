@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from skillwire.core.record import Limits
+from skillwire.config.file_keys import VISIBILITY_SIDES, fault_of_keys
 from skillwire.errors import UsageError
 from skillwire.library.visibility import Override
 from skillwire.safe_text import quoted
@@ -19,7 +19,6 @@ _ALLOWED_ORIGINS = "allowed-origins"
 _LIMITS = "limits"
 _STATIC = "static"
 _SECTION = "visibility"
-_SIDES = ("assistant", "user")
 
 
 def default_config() -> Path:
@@ -36,9 +35,12 @@ class ConfigFile:
     path: Path
 
     def read(self) -> Mapping[str, object]:
-        """Return the content of the file, empty if it does not exist. Raises `UsageError`."""
+        """Return the content of the file, empty if it does not exist.
+
+        Raises `UsageError`, also for an unknown key: it may be a misspelled restriction.
+        """
         text = self._text()
-        return self._parsed(text) if text else {}
+        return self._checked(self._parsed(text)) if text else {}
 
     def edit(self, *attempts: "Change", check: Callable[[Mapping[str, object]], Any]) -> None:
         """Make one change to the file, and keep all other text as written. Raises `UsageError`.
@@ -55,7 +57,7 @@ class ConfigFile:
             with lock_folder(target.parent):
                 remove_abandoned(target.parent, {target.name}, seconds=0)  # no one else is writing
                 text = self._text()
-                check(self._parsed(text))
+                check(self._checked(self._parsed(text)))
                 if (changed := self._changed(text, attempts)) != text:
                     replace_file(target, changed.encode())
         except OSError as error:
@@ -81,6 +83,12 @@ class ConfigFile:
             f"cannot change the configuration file `{self.path}` without changing other parts of it",
             hint="edit it by hand, or write each table once, below a `[header]`",
         )
+
+    def _checked(self, read: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the content of the file. Raises `UsageError` for a key that would be ignored."""
+        if (fault := fault_of_keys(read)) is not None:
+            raise self.broken(fault)
+        return read
 
     def _parsed(self, text: str) -> Mapping[str, object]:
         import tomllib  # noqa: PLC0415 - not needed without a file
@@ -231,11 +239,7 @@ def _list(
 def _limits(file: ConfigFile, section: object) -> dict[str, int]:
     if not isinstance(section, Mapping):
         raise file.broken(f"`{_LIMITS}` is not a table")
-    known = {field.name for field in fields(Limits)}
     for name, value in cast("Mapping[str, object]", section).items():
-        if name not in known:
-            listed = ", ".join(f"`{each}`" for each in sorted(known))
-            raise file.broken(f"there is no limit {quoted(name)}; the limits are {listed}")
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise file.broken(f"the limit `{name}` is not a whole number above 0")
     return dict(cast("Mapping[str, int]", section))
@@ -341,7 +345,7 @@ def _override(file: ConfigFile, uri: str, entry: object) -> Override:
     if not isinstance(entry, Mapping):
         raise file.broken(f"the visibility of {quoted(uri)} is not a table")
     values = cast("Mapping[str, object]", entry)
-    for side in _SIDES:
+    for side in VISIBILITY_SIDES:
         if not isinstance(values.get(side), (bool, type(None))):
             raise file.broken(f"`{side}` of {quoted(uri)} is not true or false")
-    return Override(*(cast("bool | None", values.get(side)) for side in _SIDES))
+    return Override(*(cast("bool | None", values.get(side)) for side in VISIBILITY_SIDES))

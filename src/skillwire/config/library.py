@@ -52,7 +52,8 @@ def load_library(
     options = LibraryOptions(follow_links=follow_links, configured_sources=config.sources)
     opened = open_sources(typed_sources(arguments), options, config.file)
     visibility = None if config.file is None else VisibilityPolicy(read_overrides(config.file))
-    library = Library([each.source for each in opened], visibility=visibility, selection=selection)
+    sources = [each.source for each in opened]
+    library = Library(sources, visibility=visibility, selection=selection, once=True)
     anyio.run(load, library)
     return library
 

@@ -19,7 +19,6 @@ ALWAYS_REPORTED = frozenset({Rule.SOURCE_FAILED})
 _OFF = "off"
 _SEVERITIES = {**{each.value: each for each in Severity}, _OFF: None}
 _SECTION, _BASELINE = "check", "baseline"
-_KEYS = ("select", "ignore", "severity", _BASELINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +89,6 @@ class CheckSettings:
         if not isinstance(section, Mapping):
             raise file.broken(f"`{_SECTION}` is not a table")
         values = cast("Mapping[str, object]", section)
-        if unknown := next((key for key in values if key not in _KEYS), None):
-            known = ", ".join(map(quoted, _KEYS))
-            raise file.broken(f"`[{_SECTION}]` has no setting {quoted(unknown)}; the settings are {known}")
         severity = values.get("severity", {})
         if not isinstance(severity, Mapping):
             raise file.broken(f"`{_SECTION}.severity` is not a table")

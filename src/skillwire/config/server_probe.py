@@ -28,13 +28,15 @@ _INITIALIZE = {
     },
 }
 _ACCEPT = {"Accept": "application/json, text/event-stream", "Accept-Encoding": "identity"}
+_UNAUTHORIZED = 401
 _SESSION = "mcp-session-id"
 
 
-def is_mcp_server(url: str) -> bool:
+def is_mcp_server(url: str, *, may_need_token: bool = False) -> bool:
     """Return whether a server at `url` answers `initialize` with JSON-RPC.
 
-    Sends no token, no login and no cookie, and follows no redirect.
+    With `may_need_token`, also return True if it answers that it requires a token. Sends no token, no login
+    and no cookie, and follows no redirect.
     """
     try:
         address = WebAddress.parse(url)
@@ -45,6 +47,8 @@ def is_mcp_server(url: str) -> bool:
             httpx2.Client(trust_env=not address.loopback, timeout=_STEP_SECONDS) as client,
             client.stream("POST", address.url, json=_INITIALIZE, headers=_ACCEPT) as response,
         ):
+            if may_need_token and response.status_code == _UNAUTHORIZED:
+                return True
             answered = any(map(_is_answer, _messages(response)))
             if answered and (session := response.headers.get(_SESSION)):
                 client.delete(address.url, headers={_SESSION: session, "mcp-protocol-version": _VERSION})

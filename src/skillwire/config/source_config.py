@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from skillwire.config.file import ConfigFile, ConfiguredSource, SourceSettings
 from skillwire.config.settings import SKILLS_DIR, limits_from, token_from
@@ -129,7 +130,7 @@ def open_specs(
             if each.given_by is not SpecOrigin.CONFIGURATION:
                 raise
             # One broken source in the file must not prevent the others from being served.
-            label = _unique_label("unavailable" if _label_fault(each.label) else str(each.label), taken)
+            label = _unique_label(_label_or(each, "unavailable"), taken)
             source = _unavailable(each, label, error, show_reason=not options.serving)
         labels.add(label)
         opened.append(OpenedSource(each, source))
@@ -174,6 +175,14 @@ def _label(wanted: SourceSpec) -> str:
         return kind.label(wanted.argument)
     except InvalidValueError as error:
         raise address_error(wanted.argument, error) from error
+
+
+def _label_or(wanted: SourceSpec, otherwise: str) -> str:
+    """Return the label of a source, or `otherwise` if it cannot have one."""
+    try:
+        return _label(wanted)
+    except UsageError:
+        return otherwise
 
 
 def _label_fault(label: str | None) -> str | None:
@@ -290,6 +299,10 @@ def spelled(argument: str) -> str:
             raise UsageError(
                 "the address contains a token, which must not be stored in the configuration file",
                 hint="remove it, put it into an environment variable, and name that with `--token-env`",
+            )
+        if repository.url.startswith("file://") and not Path(unquote(urlsplit(repository.url).path)).exists():
+            raise UsageError(
+                f"{quoted(argument)} does not exist", hint="create the repository first, or correct its path"
             )
         return repository.place
     return explicit_server(argument) if is_server_url(argument) else argument

@@ -17,7 +17,7 @@ from skillwire.safe_text import quoted
 from skillwire.terminal.messages import print_notice
 
 _OWNER_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*", re.ASCII)
-_HOST_ONLY = re.compile(r"https?://[^/?#@\\\s]+/?", re.IGNORECASE)
+_HOST_ONLY = re.compile(r"https?://[^/?#@\\\s]+/?(?:#\S*)?", re.IGNORECASE)
 _MAX_WORDS = 16
 """Maximum number of words of a path with spaces that was written without quotes."""
 
@@ -99,14 +99,14 @@ def _host(argument: str, *, with_token: bool) -> str:
     """
     from skillwire.config.server_probe import is_mcp_server  # noqa: PLC0415 - loads an HTTP client
 
-    address = argument.rstrip("/")
-    if not is_mcp_server(f"{address}/mcp"):
+    address = argument.partition("#")[0].rstrip("/")  # the pages add a fragment to their address
+    if not is_mcp_server(f"{address}/mcp", may_need_token=with_token):
         return f"web+{address}"
     server = f"mcp+{address}/mcp"
     if with_token:
         raise UsageError(
-            f"{quoted(argument)} has an MCP server at `/mcp`, and a token needs an address written in full",
-            hint=f"write {quoted(server)} for the server, or `web+{address}` for the website",
+            f"{quoted(argument)} has an MCP server at `/mcp`, and no token is sent to a completed address",
+            hint=f"write `{address}/mcp` for the server, or `web+{address}` for the website",
         )
     print_notice(f"{quoted(argument)} means the server {quoted(server)}; its website is `web+{address}`")
     return server

@@ -33,6 +33,7 @@ from skillwire.library.scanning import (
     FailedSources,
     add_source_problem,
     first_scan,
+    for_one_scan,
     keep_same_skills,
     prepare_all,
 )
@@ -89,15 +90,18 @@ class Library:
         movable: bool = True,
         visibility: VisibilityPolicy | None = None,
         selection: Selection | None = None,
+        once: bool = False,
     ) -> None:
         """Create a library without scanning its sources.
 
         With `frozen`, the set of skills does not change after `load`; only the contents of the skills follow
         the sources. With `movable=False`, a skill whose path is taken is left out instead of published at
-        another path. `selection` decides which skills and templates are served. Raises `ConflictError` if two
-        sources have the same label.
+        another path. `selection` decides which skills and templates are served. With `once`, the sources are
+        scanned once, so no problem promises that they are tried again. Raises `ConflictError` if two sources
+        have the same label.
         """
         self.frozen = frozen
+        self._once = once
         self.selection = selection or Selection()
         self._left_out: dict[str, int] = {}
         self._movable = movable
@@ -352,7 +356,7 @@ class Library:
             self._mark_stale(source, EVERYWHERE)
         else:
             self._failures.clear(source.label)
-        return self._selected(source.label, scan)
+        return self._selected(source.label, for_one_scan(scan) if self._once else scan)
 
     def _selected(self, label: str, scan: Scan) -> Scan:
         """Return a scan without the skills and templates that are not served."""

@@ -25,6 +25,9 @@ _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 _MAX_LOCATIONS = 1000
 """Maximum number of locations that are scanned one by one. If there are more, the whole source is scanned."""
 
+_ONCE_HINT = "check its address and the connection, then run the command again"
+_OF_A_SOURCE = frozenset({Rule.SOURCE_FAILED, Rule.SOURCE_STALE})
+
 _log = logging.getLogger(__name__)
 
 
@@ -111,6 +114,14 @@ async def first_scan(source: Source, progress: Progress = ignore_progress) -> tu
         return add_source_problem(source, error, Scan()), not isinstance(
             error, SourceMissingError | SourceUnavailableError
         )
+
+
+def for_one_scan(scan: Scan) -> Scan:
+    """Return a scan whose problems do not promise that the source is tried again."""
+    problems = (
+        replace(each, hint=_ONCE_HINT) if each.rule in _OF_A_SOURCE else each for each in scan.problems
+    )
+    return replace(scan, problems=tuple(problems))
 
 
 def keep_same_skills(before: Scan, after: Scan) -> Scan:

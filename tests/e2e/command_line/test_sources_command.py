@@ -169,6 +169,7 @@ def test_a_missing_token_affects_only_its_source(config: Path, good: Path, cli: 
         (["add"], "requires exactly one source"),
         (["add", "good", "good"], "requires exactly one source"),
         (["add", "nowhere"], "`nowhere` does not exist"),
+        (["add", "git+file:///no/such/repository"], "`git+file:///no/such/repository` does not exist"),
         (["add", "s3:x"], "is not a known kind of source"),
         (["add", "github:a"], "hint: for example `github:owner/repo`"),
         (["add", "good", "--prefix", "../x"], "the prefix `../x`"),

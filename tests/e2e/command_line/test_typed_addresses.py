@@ -165,6 +165,18 @@ def test_other_answers_are_no_server_and_get_no_token(
     assert cli("sources", "remove", website).code == 0
 
 
+def test_a_token_needs_the_full_address_of_a_closed_server(
+    good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_TOKEN", "a-token-of-a-test-with-32-characters")
+    with HttpServer(good / "good", "--http", "0", "--token-env", "A_TOKEN") as server:
+        host = server.url.removesuffix("/mcp")
+        refused = cli("list", host, "--token-env", "A_TOKEN")
+        assert refused.code == 2
+        assert f"write `{host}/mcp` for the server" in refused.err
+        assert names(cli, server.url, "--token-env", "A_TOKEN") == ["refunds", "returns"]
+
+
 def test_a_host_without_a_path_is_asked_for_a_server(good: Path, cli: Cli) -> None:
     with HttpServer(good / "good", "--http", "0") as server:
         host = server.url.removesuffix("/mcp")
@@ -173,14 +185,15 @@ def test_a_host_without_a_path_is_asked_for_a_server(good: Path, cli: Cli) -> No
         assert f"`{host}` means the server `mcp+{host}/mcp`; its website is `web+{host}`" in done.err
         assert sorted(names(cli, server.url)) == sorted(names(cli, f"mcp+{host}/mcp"))
         assert names(cli, f"web+{host}") == ["refunds", "returns"]
+        assert sorted(names(cli, f"{host}/#/skills/refunds")) == ["refunds", "returns"]
         assert cli("check", server.url).code == 0
         assert cli("show", "refunds", "--from", server.url).code == 0
         for command in (("list", host), ("show", "refunds", "--from", host), ("sources", "add", host)):
             refused = cli(*command, "--token-env", "PATH")
             assert refused.code == 2
-            assert f"write `mcp+{host}/mcp` for the server, or `web+{host}` for the website" in refused.err
+            assert f"write `{host}/mcp` for the server, or `web+{host}` for the website" in refused.err
         assert cli("verify", host).code == 0
-        assert cli("sources", "add", f"{host}/").code == 0
+        assert cli("sources", "add", f"{host}/#/skills/refunds").code == 0
         assert cli("sources", "add", f"web+{host}", "--label", "site").code == 0
         rows = {row["label"]: (row["kind"], row["source"]) for row in cli("sources", "--json").json}
     assert rows["site"] == ("web", f"{host}/.well-known/agent-skills/")

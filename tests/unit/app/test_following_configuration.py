@@ -109,8 +109,12 @@ async def test_visibility_applies_to_named_sources_without_configured_ones(tmp_p
         assert names(served.library.catalog) == {"one"}
 
 
-@pytest.mark.parametrize("text", ["[[sources]\n", "sources = 5\n", "[limits]\nfiles = 0\n", None], ids=str)
-async def test_an_unusable_file_keeps_what_is_served(tmp_path: Path, text: str | None) -> None:
+@pytest.mark.parametrize(
+    "text", ["[[sources]\n", "sources = 5\n", "[limits]\nfiles = 0\n", "[limit]\n", None], ids=str
+)
+async def test_an_unusable_file_keeps_what_is_served(
+    tmp_path: Path, text: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
     stage = Stage(tmp_path)
     stage.write(stage.source)
     served = await stage.start()
@@ -126,6 +130,7 @@ async def test_an_unusable_file_keeps_what_is_served(tmp_path: Path, text: str |
         assert names(served.library.catalog) == {"one", "two"}
         stage.write(f"{stage.source}label = 'second'\n")
         await until(lambda: not config_problems(served.library.catalog))
+        assert caplog.messages.count("the configuration file can be used again, and is applied") == 1
         assert [facts.label for facts in served.admin.sources()] == ["one", "second"]
 
 

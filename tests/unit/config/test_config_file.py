@@ -30,16 +30,16 @@ from skillwire.library.visibility import Override
 
 URI = "skill://acme/refunds/SKILL.md"
 OTHER = "skill://other/SKILL.md"
+OURS, THEIRS = "skill://a/SKILL.md", "skill://b.c/SKILL.md"
 HAND_WRITTEN = f"""\
 # my skills
-limit = 5   # not ours, and odd   spacing
+static = true   # and odd   spacing
 
 [visibility."{OTHER}"]
 # because of the audit
 assistant = false
-note = "ask Ada"
 
-[future.table]
+[check.severity]
 list = [
   1,  # one
 ]
@@ -77,7 +77,7 @@ def test_resetting_what_was_never_decided_writes_nothing(path: Path) -> None:
     assert not path.exists()
 
 
-def test_comments_spacing_and_unknown_keys_are_kept(path: Path) -> None:
+def test_comments_spacing_and_other_tables_are_kept(path: Path) -> None:
     path.write_text(HAND_WRITTEN)
     file = ConfigFile(path)
     decide(file, URI, {"user": False})
@@ -88,21 +88,20 @@ def test_comments_spacing_and_unknown_keys_are_kept(path: Path) -> None:
     assert path.read_text() == HAND_WRITTEN
 
 
-def test_changing_or_resetting_a_decision_keeps_unknown_keys(path: Path) -> None:
+def test_changing_or_resetting_a_decision_keeps_other_tables(path: Path) -> None:
     path.write_text(HAND_WRITTEN)
     file = ConfigFile(path)
     decide(file, OTHER, {"assistant": True, "user": False})
     kept = tomllib.loads(path.read_text())["visibility"][OTHER]
-    assert kept == {"assistant": True, "user": False, "note": "ask Ada"}
+    assert kept == {"assistant": True, "user": False}
     assert decide(file, OTHER, {"assistant": None, "user": None}) == Override()
-    assert tomllib.loads(path.read_text())["visibility"][OTHER] == {"note": "ask Ada"}
-    assert "# because of the audit" in path.read_text()
+    assert tomllib.loads(path.read_text()) == {"static": True, "check": {"severity": {"list": [1]}}}
 
 
 def test_line_ends_of_another_system_are_kept(path: Path) -> None:
-    path.write_bytes(b"# mine\r\na = 1\r\n")
+    path.write_bytes(b"# mine\r\nstatic = true\r\n")
     decide(ConfigFile(path), URI, {"user": False})
-    assert path.read_bytes().startswith(b"# mine\r\na = 1\r\n")
+    assert path.read_bytes().startswith(b"# mine\r\nstatic = true\r\n")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_line_ends_of_another_system_are_kept(path: Path) -> None:
         "visibility = {}\n",
         f'visibility = {{"{OTHER}" = {{assistant = false}}}}\n',
         f'visibility."{OTHER}".assistant = false\n',
-        f'[visibility."{OTHER}"]\nassistant = false\n[z]\na = 1\n[visibility."skill://c"]\nuser = true\n',
+        f'[visibility."{OTHER}"]\nuser = false\n[limits]\nfiles = 1\n[visibility."{OURS}"]\nuser = true\n',
         f'[visibility]\n"{OTHER}" = {{ assistant = false }}\n',
     ],
     ids=["inline", "inline in inline", "dotted", "apart", "inline in a table"],
@@ -134,9 +133,15 @@ def test_every_way_to_write_a_table_can_be_added_to(path: Path, text: str) -> No
         (b"\xff\xfe", "it is not UTF-8"),
         (b"visibility = 5\n", "`visibility` is not a table"),
         (b"[[visibility]]\n", "`visibility` is not a table"),
-        (b"[visibility]\nx = 5\n", "the visibility of `x` is not a table"),
-        (b"[visibility.x]\nuser = 'no'\n", "`user` of `x` is not true or false"),
-        (b"[visibility.x]\nassistant = 0\n", "`assistant` of `x` is not true or false"),
+        (
+            b'[visibility]\n"skill://x/SKILL.md" = 5\n',
+            "the visibility of `skill://x/SKILL.md` is not a table",
+        ),
+        (
+            b"[visibility.'skill://x/SKILL.md']\nuser = 'no'\n",
+            "`user` of `skill://x/SKILL.md` is not true",
+        ),
+        (b"[visibility.'skill://x/SKILL.md']\nassistant = 0\n", "`assistant` of `skill://x/SKILL.md` is not"),
     ],
     ids=str,
 )
@@ -194,7 +199,7 @@ def test_writing_keeps_permissions_and_links(path: Path) -> None:
     dotfiles = path.parent / "dotfiles"
     dotfiles.mkdir()
     real = dotfiles / "skillwire.toml"
-    real.write_text("a = 1\n")
+    real.write_text("static = true\n")
     real.chmod(0o600)
     path.symlink_to(real)
     decide(ConfigFile(path), URI, {"user": False})
@@ -209,7 +214,7 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
         "from skillwire.config.file import ConfigFile\n"
         "from skillwire.config.file import decide\n"
         "_, path, name, side = sys.argv\n"
-        "for n in range(10): decide(ConfigFile(Path(path)), f'skill://{name}-{n}', {side: False})\n"
+        "for n in range(10): decide(ConfigFile(Path(path)), f'skill://{name}-{n}/SKILL.md', {side: False})\n"
     )
     sides = ["assistant", "user"]
     writers = [
@@ -219,14 +224,16 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     ]
     assert [writer.wait(timeout=60) for writer in writers] == [0] * 4
     both_off = Override(assistant=False, user=False)
-    expected = {f"skill://{name}-{n}": both_off for name in ("one", "two") for n in range(10)}
+    expected = {f"skill://{name}-{n}/SKILL.md": both_off for name in ("one", "two") for n in range(10)}
     assert read_overrides(ConfigFile(path)) == expected
 
 
 decisions = st.fixed_dictionaries(
     {}, optional={side: st.sampled_from([True, False, None]) for side in ("assistant", "user")}
 )
-uris = st.sampled_from(["skill://a/SKILL.md", 'skill://"b\\/SKILL.md', "skill://é.c/SKILL.md", "plain"])
+uris = st.sampled_from(
+    ["skill://a/SKILL.md", 'skill://"b\\/SKILL.md', "skill://é.c/SKILL.md", "github://a/b/SKILL.md"]
+)
 
 
 @given(steps=st.lists(st.tuples(uris, decisions), max_size=8))
@@ -244,7 +251,6 @@ def test_any_sequence_of_decisions_adds_up(
     }
 
 
-OURS, THEIRS = "skill://a/SKILL.md", "skill://b.c/SKILL.md"
 lines = st.lists(
     st.sampled_from(
         [
@@ -252,15 +258,15 @@ lines = st.lists(
             "static = true",
             "allowed-origins = ['https://a.example']",
             "allowed-origins = [\n  'https://a.example', # why\n]",
-            "odd = nan",
+            "limits.files = nan",
             "limits.bytes = 5",
-            "a.b.c = 1",
+            "check.severity.c = 'off'",
             "visibility = {}",
             f'visibility = {{"{OURS}" = {{user = true}}}}',
             f'visibility."{OURS}".user = true',
             f'visibility."{OURS}".assistant = false # why',
             f'visibility."{OURS}" = {{ user = false }}',
-            'visibility."skill://c".user = true',
+            'visibility."skill://c/SKILL.md".user = true',
         ]
     ),
     unique=True,
@@ -274,12 +280,12 @@ tables = st.lists(
             "[[sources]]\nsource = '/b' # hey\n",
             "[visibility]",
             f'[visibility."{OURS}"]\nassistant = false # why',
-            f'[visibility."{OURS}"]\nnote.a = 1\nnote.b = 2',
+            f'[visibility."{OURS}"]\nuser = true # why\nassistant = false',
             f'[visibility]\n"{OURS}" = {{user = false}}',
             f'[visibility]\n"{OURS}".user = false',
             f'[visibility]\n"{OURS}".user = false\n# why\n"{OURS}".assistant = false',
-            "[visibility.'skill://c']\nuser = true",
-            "[other.x]\ny = 1",
+            "[visibility.'skill://c/SKILL.md']\nuser = true",
+            "[check.severity]\ny = 1",
         ]
     ),
     unique=True,
@@ -335,7 +341,7 @@ def test_a_decision_beside_dotted_keys_leaves_other_settings_in_place(path: Path
 
 
 def test_a_decision_in_dotted_lines_can_be_changed_and_reset(path: Path) -> None:
-    sources = "[[sources]]\nsource = '/a'\n[[sources]]\nsource = '/b'\n[sources.extra]\nz = 1\n"
+    sources = "[[sources]]\nsource = '/a'\n[[sources]]\nsource = '/b'\n[check.severity]\nz = 1\n"
     path.write_text(f'{sources}[visibility]\n"{URI}".user = false\n')
     file = ConfigFile(path)
     assert decide(file, URI, {"assistant": False}) == Override(assistant=False, user=False)
@@ -343,7 +349,9 @@ def test_a_decision_in_dotted_lines_can_be_changed_and_reset(path: Path) -> None
     assert path.read_text() == sources
 
 
-@pytest.mark.parametrize("end", ["a.b.c = 1", "a.b.c = 1 # last", "[a]\nb.c = 1", "# no more"])
+@pytest.mark.parametrize(
+    "end", ["check.severity.c = 1", "limits.files = 1 # z", "[check]\nseverity.c = 1", "# no more"]
+)
 def test_a_last_line_without_an_end_can_be_followed(path: Path, end: str) -> None:
     path.write_text(end)
     file = ConfigFile(path)

@@ -24,7 +24,11 @@ class LoginAdvice:
         return quoted(f"skillwire login {shlex.quote(self.argument)}{more}", None)
 
     def needed(self) -> str:
-        return f"{quoted(self.label)} requires a login: log in with {self.command()}"
+        message = f"{quoted(self.label)} requires a login: log in with {self.command()}"
+        if "://" not in self.argument:  # the client's file configures it, also its token
+            return message
+        source = "`skillwire sources add --token-env` for a source that you serve"
+        return f"{message}; if you have a token, name its variable with `--token-env` ({source})"
 
     def expired(self) -> str:
         return f"{quoted(self.label)} requires a login, and yours has expired: log in with {self.command()}"
