@@ -196,7 +196,7 @@ class Hub:
             await self.hooks.authorize_registration(client, auth, session.connection.auth)
         except DeniedError as error:
             raise ProtocolViolationError(str(error)) from error
-        except Exception as error:  # noqa: BLE001 - hooks are user code
+        except Exception as error:
             _log.exception("the hook for the registration of %s failed", quoted(client.id))
             raise HookFailedError from error
         if session.closing is not None:
