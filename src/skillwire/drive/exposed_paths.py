@@ -126,6 +126,9 @@ class ExposedPaths:
         descriptor = _descriptor(parsed, kind, options)
         method = options.method or GET
         parameter_count = _count_parameters(path, resolver)
+        if kind is PathType.SKILL and parsed.name_fault:
+            message = "the skill at %s is not listed to MCP clients: %s; only HTTP and `callPath` read it"
+            _log.warning(message, quoted(path), parsed.name_fault)
         self._exposed[method, path] = ExposedPath(parsed, kind, method, descriptor, resolver, parameter_count)
         self.changed.set()
 

@@ -342,7 +342,10 @@ def test_on_a_terminal_a_fix_asks_first(team: Path) -> None:
     write_contract_skill(team / "skills", "orders", FIXABLE)
     before = tree_stamps(team)
     code, shown = on_terminal("check", team / "skills", "--contract", "--fix", typed=b"n\n")
-    assert b"write this to 1 file? [y/N]" in shown
+    question, _, after = shown.partition(b"write this to 1 file? [y/N]")
+    assert question
+    assert b"nothing was written" in after
+    assert b"contract-" in after, "the problems are reported"
     assert code == 1
     assert tree_stamps(team) == before
     on_terminal("check", team / "skills", "--contract", "--fix", typed=b"y\n")

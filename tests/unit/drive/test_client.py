@@ -435,6 +435,18 @@ def test_later_changes_of_a_schema_have_no_effect() -> None:
     assert client.exposed == [{"type": "endpoint", "path": "/a", "method": "GET", "inputSchema": IN}]
 
 
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [("/my_orders/skill.md", "`my_orders` is not"), ("/skill.md", "it has no folder"), ("/a/skill.md", "")],
+)
+def test_the_program_is_warned_of_unlisted_skills(
+    path: str, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    DriveClient("ws://127.0.0.1:1", id="app", name="App").expose(path, "# A")
+    assert bool(fault) == bool(caplog.records)
+    assert f"the skill at `{path}` is not listed to MCP clients: {fault}" in caplog.text or not fault
+
+
 def test_text_and_function_cannot_be_exposed_together() -> None:
     client: Any = DriveClient("ws://127.0.0.1:1", id="app", name="App")
     with pytest.raises(UsageError, match="both a text and a function"):

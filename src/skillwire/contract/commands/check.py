@@ -63,8 +63,10 @@ class ContractCheckFlags(CheckFlags):
             reported = request.select(found.problems, found.library)
             repairs = find_repairs(reported, skills, self.block_key, adopt=self.adopt)
         if repairs:
-            if not may_write(repairs, yes=self.yes):
+            if (agreed := may_write(repairs, yes=self.yes)) is None:
                 return None
+            if not agreed:
+                return found
             write(repairs)
             removed = sum(repair.after is None for repair in repairs)
             written = f"{pluralize(len(repairs) - removed, 'file')} written"
