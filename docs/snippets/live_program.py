@@ -3,7 +3,7 @@ import sys
 import anyio
 
 from skillwire import DriveClient
-from skillwire.drive import LiveRequest
+from skillwire.drive import LiveRequest, RefusedByServerError
 
 ORDERS = {"17": "paid", "18": "waiting for stock"}
 
@@ -19,7 +19,10 @@ async def main(url: str) -> None:
     @client.expose("/orders/:number/skill.md", description="One order, by its number.")
     def one_order(request: LiveRequest) -> str:
         number = request.params["number"]
-        return f"# Order {number}\n\nThe order is {ORDERS[number]}.\n"
+        state = ORDERS.get(number)
+        if state is None:
+            return f"# Order {number}\n\nThere is no order {number}.\n"
+        return f"# Order {number}\n\nThe order is {state}.\n"
 
     client.expose("/orders/returns/skill.md", "# Returns\n\nHow to return an order.\n\nAsk for the number…\n")
 
@@ -29,4 +32,9 @@ async def main(url: str) -> None:
 
 
 if len(sys.argv) > 1:
-    anyio.run(main, sys.argv[1])
+    try:
+        anyio.run(main, sys.argv[1])
+    except KeyboardInterrupt:
+        pass  # Ctrl-C ends the program
+    except RefusedByServerError:
+        sys.exit(1)  # the client has logged the reason

@@ -368,6 +368,8 @@ def test_documented_pre_commit_hooks_exist_and_run_real_commands() -> None:
     assert shown
     assert shown <= hooks.keys()
     for hook in hooks.values():
+        # With `files`, pre-commit skips the hook if a commit only removes or renames such files.
+        assert (hook.get("always_run"), hook["pass_filenames"], "files" in hook) == (True, False, False)
         program, command, *options = hook["entry"].split()
         assert (program, command in COMMANDS) == ("skillwire", True)
         assert set(options) <= set(parameters_of(command))

@@ -160,10 +160,11 @@ class _Request:
                     _warn_of_bridge(bridge_problem)
                     return self._done(_row(found, bridge_problem))
                 if not found.claimed.lasting:
-                    raise UsageError(
+                    print_error(
                         f"cannot approve {found.quoted}: not all its files have digests",
                         hint=_hint_without_digests(found, bridge_problem),
                     )
+                    return 1
                 target = next(each for each in self.targets if each.label == found.label)
                 if not self.as_json:
                     _print_request(await host.inspect(found), target)

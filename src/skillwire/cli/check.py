@@ -185,10 +185,17 @@ def _summarise(found: CheckResult, *, strict: bool) -> int:
     """Print a one-line summary and return the exit code."""
     errors = sum(problem.severity is Severity.ERROR for problem in found.problems)
     warnings = len(found.problems) - errors
+    counts = f"{pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}"
+    since = "" if found.since is None else f"since {quoted(escape_invisible(found.since))}"
+    if found.unchanged and not found.selected:
+        good = f"no skill has changed {since}"
+        stderr_console().print(f"{good}; {counts}" if found.problems else good)
+        return 1 if errors or (strict and warnings) else 0
     good = f"{pluralize(found.good, 'skill')} {found.verdict[found.good != 1]}"
-    if hidden := len(found.library.catalog.nonconforming):
+    if found.complete and (hidden := len(found.library.catalog.nonconforming)):
         good += f", {hidden} of them not listed to clients"
-    stderr_console().print(f"{good}; {pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}")
+    left_out = f"; {pluralize(found.unchanged, 'skill')} without changes {since} left out"
+    stderr_console().print(f"{good}; {counts}{left_out if found.unchanged else ''}")
     if not found.good and not found.problems:
         stderr_console().print(NO_SKILLS)
     return 1 if errors or (strict and (warnings or not found.good)) else 0

@@ -15,7 +15,7 @@ from skillwire.cli.targets import Allow, TokenEnv, skill_targets
 from skillwire.host.approvals.questions import Changes
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.safe_text import quote_if_needed
+from skillwire.safe_text import quote_if_needed, quoted
 from skillwire.terminal.options import FromServers, NoPager, ServerSkill, json_of
 from skillwire.terminal.output import print_json, stderr_console, stdout_console
 
@@ -71,7 +71,9 @@ async def _diff(skill: str, targets: Sequence[Target], view: _View) -> int:
             if view.as_json:
                 print_json(_as_json(found, changes))
             elif changes is None:
-                hint = f"`skillwire approve {found.handle}` shows it and asks you"
+                hint = f"{quoted(host.suggest('approve', found.handle), None)} shows it and asks you"
+                if not found.claimed.lasting:
+                    hint = "it has no digests for all its files, so it cannot be approved permanently"
                 stderr_console().print(f"{found.quoted} was never approved; {hint}")
             elif changes:
                 print_changes(changes)

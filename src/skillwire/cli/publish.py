@@ -98,16 +98,17 @@ def publish(
 
 
 def _refuse_served(library: Library, out: Path) -> None:
-    """Raise `UsageError` if `out` is, contains or is inside a folder with skills of this library."""
+    """Raise `UsageError` if `out` is a folder of this library, or is inside one of its skills."""
     target = out.resolve()
     for source in library.sources:
         if not is_folder(source.place):
             continue
         folder = Path(source.place).resolve()
-        if target.is_relative_to(folder) or folder.is_relative_to(target):
+        within = [each for each in (target, *target.parents) if each.is_relative_to(folder)]
+        if target == folder or any((each / "SKILL.md").exists() for each in within):
             raise UsageError(
-                f"the site {quoted(str(out))} and the source {quoted(source.place)} would be in one folder",
-                hint="choose a folder outside of it, such as `--out ./site`",
+                f"the site {quoted(str(out))} would be among the skills of {quoted(source.place)}",
+                hint="choose another folder, such as `--out ./site`",
             )
 
 

@@ -21,6 +21,7 @@ from skillwire.config.source_kinds import local_path
 from skillwire.errors import SkillwireError, UsageError
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
+from skillwire.host.pull import file_paths
 from skillwire.host.pull_all import MAX_PULLED_BYTES, PulledSkill, PullOutcome, PullResult
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import pluralize
@@ -141,6 +142,11 @@ async def _pull(skill: str, targets: Sequence[Target], options: _Options) -> tup
     with open_existing_state() as state:
         async with open_host(targets, state) as host:
             found = await host.with_files(await find(host, skill))
+            if found.files is None:  # the command is right, but the skill cannot be pulled
+                try:
+                    file_paths(found)
+                except UsageError as error:
+                    raise SkillwireError(str(error), error.hint) from error
             return found, await host.pull(
                 found,
                 options.dest,

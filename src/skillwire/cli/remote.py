@@ -13,6 +13,7 @@ from rich.text import Text
 
 from skillwire.cli.server_table import Probe
 from skillwire.cli.state import open_existing_state
+from skillwire.cli.suggestions import suggest
 from skillwire.core.json_text import json_bytes
 from skillwire.core.mime import is_text, mime_type
 from skillwire.core.names import SKILL_FILE
@@ -70,24 +71,34 @@ _TIMEOUT = 60.0
 
 
 @asynccontextmanager
-async def open_host(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
+async def open_host(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator["CommandHost"]:
     """Yield a host that uses these servers. It also accepts earlier drafts of the extension."""
-    async with Host(targets, state=state, drafts=True) as host:
+    async with CommandHost(targets, state) as host:
         yield host
+
+
+class CommandHost(Host):
+    """The host of one command. It knows how the user named the servers."""
+
+    def __init__(self, targets: Sequence[Target], state: State | None) -> None:
+        super().__init__(targets, state=state, drafts=True)
+        self.targets = tuple(targets)
+
+    def suggest(self, verb: str, handle: str) -> str:
+        """Return a command for a skill or template of one of the servers."""
+        return suggest(verb, handle, self.targets)
 
 
 class RemoteTemplateError(NoSuchSkillError):
     """The argument names a template on a server. A template stands for many skills."""
 
-    def __init__(self, template: HostedTemplate, message: str) -> None:
+    def __init__(self, template: HostedTemplate, message: str, command: str) -> None:
         self.template = template
         what, _, hint = message.partition("; ")
-        super().__init__(
-            what, hint=f"{hint}; {quoted(f'skillwire show {template.handle}', None)} shows values"
-        )
+        super().__init__(what, hint=f"{hint}; {quoted(command, None)} shows values")
 
 
-async def find(host: Host, skill: str) -> HostedSkill:
+async def find(host: CommandHost, skill: str) -> HostedSkill:
     """Return the skill that `skill` names. Print the problems with the servers.
 
     Raises `SkillwireError`; if `skill` names a file of a skill, `NoSuchSkillError`.
@@ -100,7 +111,7 @@ async def find(host: Host, skill: str) -> HostedSkill:
     return found
 
 
-async def find_file(host: Host, skill: str) -> tuple[HostedSkill, str]:
+async def find_file(host: CommandHost, skill: str) -> tuple[HostedSkill, str]:
     """Return the skill that `skill` names, and the path of the named file, or an empty path.
 
     Prints the problems of this skill and its server. If there is no such skill, prints the problems that may
@@ -115,7 +126,8 @@ async def find_file(host: Host, skill: str) -> tuple[HostedSkill, str]:
         print_causes(host.registry.problems)
         raise UsageError(str(error)) from error
     except HostTemplateNameError as error:
-        raise RemoteTemplateError(error.template, str(error)) from error
+        command = host.suggest("show", error.template.handle)
+        raise RemoteTemplateError(error.template, str(error), command) from error
     except UnknownNameError as error:
         print_causes(host.registry.problems)
         raise _unknown(host, skill, error) from error
@@ -151,7 +163,7 @@ def _unknown(host: Host, skill: str, error: UnknownNameError) -> NoSuchSkillErro
     return NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint)
 
 
-async def find_unpacked(host: Host, skill: str) -> HostedSkill:
+async def find_unpacked(host: CommandHost, skill: str) -> HostedSkill:
     """Return the skill that `skill` names, with its files. If they are in an archive, fetch the archive."""
     return await host.with_files(await find(host, skill))
 
@@ -306,7 +318,7 @@ async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[Hoste
         found, named = await find_file(host, skill)
         found, path = await host.with_files(found), path or named or SKILL_FILE
         if found.files is not None and listed_file(found, path) is None:
-            hint = f"`skillwire show {found.handle}` lists its files"
+            hint = f"{quoted(host.suggest('show', found.handle), None)} lists its files"
             raise NoSuchSkillError(f"{found.quoted} has no file {quoted(path)}", hint=hint)
         return found, path, await host.read(found, path)
 

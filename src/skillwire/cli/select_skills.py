@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skillwire.cli.find import label_of
-from skillwire.cli.remote import find, print_causes
+from skillwire.cli.remote import CommandHost, find, print_causes
 from skillwire.cli.targets import resolve_targets, skill_targets
 from skillwire.core.patterns import is_pattern, matches
 from skillwire.errors import SkillwireError
@@ -38,7 +38,7 @@ class SelectedSkills:
     """Why a name or pattern means no skill."""
 
 
-async def select_skills(host: Host, wanted: Sequence[str]) -> SelectedSkills:
+async def select_skills(host: CommandHost, wanted: Sequence[str]) -> SelectedSkills:
     """Return the skills that names and patterns mean now. A pattern is `LABEL:PATTERN` or `PATTERN`.
 
     A name without a skill does not affect the others.

@@ -145,8 +145,17 @@ class CheckResult:
     """Removes the problems of skills that are not reported."""
     with_contract: bool = False
     """Whether the rules of the repository contract were checked."""
-    complete: bool = True
-    """Whether the problems of all skills are reported."""
+    since: str | None = None
+    """The commit since which skills must have changed to be reported. If None, all are reported."""
+    selected: int = 0
+    """With `since`, the number of skills that changed, or that depend on one that did."""
+    unchanged: int = 0
+    """Number of skills that are left out, because they have not changed."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the problems of all skills are reported."""
+        return self.since is None
 
     def covers(self, rule: Rule) -> bool:
         """Return whether all problems with this rule are in the result."""

@@ -20,11 +20,13 @@ from skillwire.drive.registration import Auth, checked_id, without_none
 from skillwire.drive.transports import (
     ConnectionLostError,
     RefusedByServerError,
+    ReplacedError,
     ServerAddress,
     Transport,
     open_transport,
 )
 from skillwire.errors import InvalidValueError, UsageError
+from skillwire.safe_text import quoted
 
 _R = TypeVar("_R", bound=Resolver)
 
@@ -162,6 +164,8 @@ class DriveClient:
         self._exposed_paths = ExposedPaths()
         self._connected = anyio.Event()
         self._ended = anyio.Event()
+        self._lost = False
+        """Whether the last connection broke, or could not be established."""
         self._failure: RefusedByServerError | None = None
         self._running: AsyncExitStack | None = None
 
@@ -303,21 +307,36 @@ class DriveClient:
                         self._exposed_paths,
                         str(self._about["id"]),
                         self._registration,
-                        self._connected.set,
+                        self._report_connected,
                     ).run()
             except ConnectionLostError as error:
                 attempt += 1
                 if self._connected.is_set():
                     attempt, self._connected = 1, anyio.Event()
+                self._lost = True
                 pause = self._backoff.seconds(attempt)
                 _log.warning("not connected: %s; the next attempt is in %.1f s", error, pause)
                 await anyio.sleep(pause)
             except RefusedByServerError as error:
-                _log.error("the server refuses this program: %s", error)
-                self._failure = error
+                self._failure = self._readable(error)
+                _log.error("stopped: %s", self._failure)
                 self._connected.set()
                 self._ended.set()
                 return
+
+    def _report_connected(self) -> None:
+        self._connected.set()
+        if self._lost:
+            self._lost = False
+            # As visible as the warning that the connection was lost.
+            _log.warning("connected to %s again", quoted(self._address.url))
+
+    def _readable(self, error: RefusedByServerError) -> RefusedByServerError:
+        """Return the error with the id of this program, if another program has registered with the id."""
+        if not isinstance(error, ReplacedError):
+            return error
+        client_id = quoted(str(self._about["id"]))
+        return ReplacedError(f"another program has registered with the id {client_id}, and replaces this one")
 
     def _registration(self) -> dict[str, Json]:
         client: dict[str, Json] = {**self._about, "paths": self._exposed_paths.descriptors()}

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from skillwire.config.settings import token_from
 from skillwire.core.http_body import BodyTooLargeError, BoundedBody
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.core.names import find_close_matches
 from skillwire.core.record import Json
 from skillwire.drive.fields import JsonFields, ShapeError
 from skillwire.drive.paths import SKILL_LEAVES
@@ -212,7 +213,10 @@ def drive(
     """
     del action  # `list` is the only action
     try:
-        paths = listed_paths(ServerAddress.parse(url), client, token_from(token_env, os.environ))
+        address, token = ServerAddress.parse(url), token_from(token_env, os.environ)
+        paths = listed_paths(address, client, token)
+        if client and not paths:
+            raise _no_program(client, listed_paths(address, None, token))
     except ListingError as error:
         print_error(str(error), hint=error.hint)
         return 1
@@ -222,10 +226,15 @@ def drive(
     for line in tree_lines(paths):
         print_line(line)
     if not paths:
-        stderr_console().print(
-            f"no program `{client}` has registered a path" if client else "no program has registered a path"
-        )
+        stderr_console().print("no program has registered a path")
     return 0
+
+
+def _no_program(client_id: str, paths: Iterable[ListedPath]) -> ListingError:
+    close = find_close_matches(client_id, {each.client_id for each in paths}, 1)
+    hint = f"did you mean {quoted(close[0])}? " if close else ""
+    message = f"no program {quoted(client_id)} has registered a path"
+    return ListingError(message, f"{hint}without `--client`, all programs are listed")
 
 
 def _shown(listed: ListedPath) -> dict[str, str]:

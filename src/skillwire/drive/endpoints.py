@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
-from skillwire.drive.errors import FullError, ProtocolViolationError, UnauthenticatedError
+from skillwire.drive.errors import FullError, HookFailedError, ProtocolViolationError, UnauthenticatedError
 from skillwire.drive.fields import JsonFields, ShapeError
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
@@ -63,6 +63,9 @@ class LoopEndpoint:
             await self._hub.receive(session, JsonFields.of(value, "the body").values.get("message"))
         except ShapeError as error:
             raise HttpError(400, f"Invalid MDP client message: {error}") from error
+        except HookFailedError as error:
+            self._hub.end_session(session, Closing(1011, str(error)))
+            raise HttpError(503, str(error)) from error
         except (ProtocolViolationError, FullError) as error:
             self._hub.end_session(session, Closing(1008, str(error)))
             raise HttpError(401 if isinstance(error, UnauthenticatedError) else 400, str(error)) from error
@@ -195,6 +198,8 @@ class SocketEndpoint:
                 await self._hub.receive(session, value)
             except orjson.JSONDecodeError as error:
                 return Closing(1008, f"not JSON: {error}")
+            except HookFailedError as error:
+                return Closing(1011, str(error))
             except (JsonTooLargeError, ShapeError, ProtocolViolationError, FullError) as error:
                 return Closing(1008, str(error))
 

@@ -4,6 +4,7 @@
 
     DriveError
     ├── FullError                   a limit on clients or registrations is reached; try again later
+    ├── HookFailedError             a hook raised an unexpected exception; try again later
     ├── ProtocolViolationError      a client sent a message that is not allowed; its session ends
     │   └── UnauthenticatedError        the client has not sent the server's token
     └── CallFailedError             a call failed
@@ -24,6 +25,13 @@ from skillwire.safe_text import quoted
 
 class FullError(DriveError):
     """A limit on clients or registrations is reached, or the server is shutting down."""
+
+
+class HookFailedError(DriveError):
+    """A hook raised an unexpected exception. The exception is logged, and its text is sent to nobody."""
+
+    def __init__(self) -> None:
+        super().__init__("the server refused the registration, because its own check failed; see its log")
 
 
 class ProtocolViolationError(DriveError):
@@ -62,14 +70,14 @@ class TimedOutError(CallFailedError):
     code = ErrorCode.TIMEOUT
 
     def __init__(self, client_id: str, seconds: float) -> None:
-        super().__init__(f"the client {quoted(client_id)} did not answer within {seconds:g} s")
+        super().__init__(f"the program {quoted(client_id)} did not answer within {seconds:g} s")
 
 
 class GoneError(CallFailedError):
     """The client disconnected or unregistered before it answered."""
 
     def __init__(self, client_id: str) -> None:
-        super().__init__(f"the client {quoted(client_id)} disconnected before it answered")
+        super().__init__(f"the program {quoted(client_id)} disconnected before it answered")
 
 
 class BusyError(CallFailedError):
@@ -78,7 +86,7 @@ class BusyError(CallFailedError):
     code = ErrorCode.NOT_READY
 
     def __init__(self, client_id: str) -> None:
-        super().__init__(f"the client {quoted(client_id)} has not answered earlier calls; try again later")
+        super().__init__(f"the program {quoted(client_id)} has not answered earlier calls; try again later")
 
 
 class ResolverError(CallFailedError):

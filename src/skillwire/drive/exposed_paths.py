@@ -1,6 +1,7 @@
 """The paths that a program exposes, their resolvers, and the answers to calls."""
 
 import inspect
+import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from skillwire.errors import InvalidValueError
 from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.safe_text import quoted
 
+_log = logging.getLogger(__name__)
 MAX_RESULT = 1024 * 1000
 """Maximum size of a result in bytes.
 
@@ -124,6 +126,9 @@ class ExposedPaths:
         descriptor = _descriptor(parsed, kind, options)
         method = options.method or GET
         parameter_count = _count_parameters(path, resolver)
+        if kind is PathType.SKILL and parsed.name_fault:
+            message = "the skill at %s is not listed to MCP clients: %s; only HTTP and `callPath` read it"
+            _log.warning(message, quoted(path), parsed.name_fault)
         self._exposed[method, path] = ExposedPath(parsed, kind, method, descriptor, resolver, parameter_count)
         self.changed.set()
 
@@ -161,13 +166,18 @@ class ExposedPaths:
         return [dict(each.descriptor) for each in self._exposed.values()]
 
     async def result(self, call: CallClient) -> dict[str, Json]:
-        """Call the resolver, and return the message that answers the call. An exception becomes an error."""
+        """Call the resolver, and return the message that answers the call.
+
+        An exception is logged with its traceback. The reader gets its type and message.
+        """
         try:
             answer: dict[str, Json] = {"ok": True, **without_none(data=await self._answer(call))}
         except _NotExposedError as error:
             answer = _failure_result(ErrorCode.NOT_FOUND, str(error))
         except Exception as error:  # noqa: BLE001 - the resolver is user code, so a failure is reported to the caller
-            answer = _failure_result(ErrorCode.HANDLER_ERROR, str(error) or type(error).__name__)
+            _log.exception("the resolver of %s failed", quoted(call.path))  # readers do not see the traceback
+            name, text = type(error).__name__, str(error)
+            answer = _failure_result(ErrorCode.HANDLER_ERROR, f"{name}: {text}" if text else name)
         result: dict[str, Json] = {"type": "callClientResult", "requestId": call.request_id}
         return {**result, **_sendable(answer)}
 

@@ -1,5 +1,6 @@
 """The connected clients, their paths, and calls to them. Independent of the transports."""
 
+import logging
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ import orjson
 from skillwire.drive.errors import (
     DeniedError,
     FullError,
+    HookFailedError,
     NoSuchPathError,
     ProtocolViolationError,
     UnauthenticatedError,
@@ -38,9 +40,10 @@ from skillwire.drive.session import NORMAL, REPLACED, Closing, Connection, Mode,
 from skillwire.errors import InvalidValueError
 from skillwire.safe_text import quoted
 
+_log = logging.getLogger(__name__)
 Listener: TypeAlias = Callable[[], None]
 """A function that is called after a client registers, unregisters, or changes its paths."""
-CROWDED_OUT = Closing(1013, "too many clients without the token of this server; try again later")
+CROWDED_OUT = Closing(1013, "too many programs without the token of this server; try again later")
 _ANY: Collection[PathType] = tuple(PathType)
 _SECRET_CHARACTERS = 8
 """Minimum length of a secret that is searched for inside other text.
@@ -110,7 +113,7 @@ class Hub:
         ):
             self.end_session(next(iter(self._unauthenticated.values())), CROWDED_OUT)
         if self._closed or len(self._sessions) >= self.limits.sessions:
-            raise FullError(f"{self.limits.sessions:,} clients are connected, which is the limit")
+            raise FullError(f"{self.limits.sessions:,} programs are connected, which is the limit")
         session = Session(connection, self.limits, self._budget)
         self._sessions[session.id] = session
         if not authenticated:
@@ -146,7 +149,7 @@ class Hub:
         self._withdraw(session)
 
     async def receive(self, session: Session, value: object) -> None:
-        """Process a message from a client. Raises `ShapeError`, `ProtocolViolationError` or `FullError`."""
+        """Process a message from a client. Raises `ShapeError` or `DriveError`."""
         session.touch()
         self._require_authentication(session, value)
         message = read_client_message(value)
@@ -183,8 +186,8 @@ class Hub:
     async def _register(self, session: Session, message: RegisterClient) -> None:
         """Register a client for the session, in place of the session's earlier client.
 
-        Another session with the same client id ends. Raises `FullError`, or `ProtocolViolationError` if a
-        hook denies the registration.
+        Another session with the same client id ends. Raises `FullError`, `ProtocolViolationError` if a hook
+        denies the registration, or `HookFailedError` if it fails.
         """
         client = message.client
         auth = None if message.auth is None else message.auth.without(self._secret)
@@ -193,6 +196,9 @@ class Hub:
             await self.hooks.authorize_registration(client, auth, session.connection.auth)
         except DeniedError as error:
             raise ProtocolViolationError(str(error)) from error
+        except Exception as error:
+            _log.exception("the hook for the registration of %s failed", quoted(client.id))
+            raise HookFailedError from error
         if session.closing is not None:
             return  # it disconnected while the hook was deciding
         self._check_capacity(client, session.client)
@@ -206,7 +212,7 @@ class Hub:
     def _own(self, session: Session, client_id: str) -> ClientInfo:
         """Return the session's client. Raises `ProtocolViolationError` if it does not have this id."""
         if session.client is None or session.client.id != client_id:
-            raise ProtocolViolationError(f"client {quoted(client_id)} is not registered on this session")
+            raise ProtocolViolationError(f"program {quoted(client_id)} is not registered on this session")
         return session.client
 
     def _check_capacity(self, client: ClientInfo, before: ClientInfo | None = None) -> None:
@@ -218,7 +224,7 @@ class Hub:
         leaving = [each.info for each in map(self._clients.get, ids) if each is not None]
         paths = self._paths - sum(len(each.paths) for each in leaving)
         if paths + len(client.paths) > self.limits.total_paths:
-            raise FullError(f"all clients together may have at most {self.limits.total_paths:,} paths")
+            raise FullError(f"all programs together may have at most {self.limits.total_paths:,} paths")
         if self._bytes - sum(each.size for each in leaving) + client.size > self.limits.total_bytes:
             raise FullError(f"all registrations together may have at most {self.limits.total_bytes:,} bytes")
 
@@ -294,7 +300,7 @@ class Hub:
         """Call a client's path, and return the client's answer. Raises `CallFailedError`."""
         online = self._clients.get(client_id)
         if online is None:
-            raise NoSuchPathError(f"no client {quoted(client_id)} is connected")
+            raise NoSuchPathError(f"no program {quoted(client_id)} is connected")
         if (found := self.find(client_id, request.method, request.path, types)) is None:
             raise NoSuchPathError(_not_found_message(client_id, request))
         descriptor, params = found
@@ -345,7 +351,7 @@ class Hub:
                     self.end_session(session)
                 elif session.client is None and now - session.nameless > self.limits.register_seconds:
                     self.end_session(
-                        session, Closing(NORMAL.code, "no client has registered on this session")
+                        session, Closing(NORMAL.code, "no program has registered on this session")
                     )
                 elif now - session.pinged >= self.limits.ping_seconds:
                     session.pinged = now
@@ -370,4 +376,4 @@ def _not_found_message(client_id: str, request: PathRequest) -> str:
     if requested is not None and requested.parameters:
         return f"{quoted(request.path)} is a pattern; replace `:{requested.parameters[0]}` with a value"
     what = f"path {quoted(request.path)} with method {quoted(request.method)}"
-    return f"the client {quoted(client_id)} has no {what}"
+    return f"the program {quoted(client_id)} has no {what}"

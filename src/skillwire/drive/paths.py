@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
+from skillwire.core.names import NAME_RULE, is_skill_name
 from skillwire.errors import InvalidValueError
+from skillwire.safe_text import quoted
 
 SKILL_LEAVES = ("skill.md", "SKILL.md")
 PROMPT_LEAVES = ("prompt.md", "PROMPT.md")
@@ -58,6 +60,17 @@ class LivePath:
     def folder(self) -> tuple[str, ...]:
         """The segments before the leaf. All segments if there is no leaf."""
         return self.segments[:-1] if self.leaf else self.segments
+
+    @property
+    def name_fault(self) -> str:
+        """Why the path contains no valid name of a skill, so that it is not listed; empty if it does."""
+        if self.parameters or (self.folder and is_skill_name(self.folder[-1])):
+            return ""
+        return (
+            f"{quoted(self.folder[-1])} is not {NAME_RULE}"
+            if self.folder
+            else "it has no folder to be named after"
+        )
 
     @property
     def parameters(self) -> tuple[str, ...]:

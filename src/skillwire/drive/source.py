@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 
 from skillwire.core.mime import MARKDOWN
-from skillwire.core.names import NAME_RULE, SKILL_FILE, is_skill_name
+from skillwire.core.names import SKILL_FILE, is_skill_name
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
@@ -169,8 +169,7 @@ class DriveSource(Source):
 
 
 def _no_name(where: str, descriptor: Descriptor) -> Problem:
-    folder = descriptor.path.folder
-    fault = f"{quoted(folder[-1])} is not {NAME_RULE}" if folder else "it has no folder to be named after"
+    fault = descriptor.path.name_fault
     return Problem(
         where,
         Rule.LIVE_NAME,

@@ -206,11 +206,11 @@ class _Bridge:
         request = _request(fields)
         ids = self._select_clients(fields, request)
         if not ids:
-            message = f"no connected client has {quoted(request.path)} with method {quoted(request.method)}"
+            message = f"no connected program has {quoted(request.path)} with method {quoted(request.method)}"
             return structured_result(failure(CallError(ErrorCode.NOT_FOUND, message)), is_error=True)
         if (size := _size(request) * len(ids)) > MAX_SENT:
             message = (
-                f"the request would have {size:,} bytes for {len(ids):,} clients together; the limit is "
+                f"the request would have {size:,} bytes for {len(ids):,} programs together; the limit is "
                 f"{MAX_SENT:,}; call fewer with `clientIds`"
             )
             return structured_result(failure(CallError(ErrorCode.BAD_REQUEST, message)), is_error=True)

@@ -21,7 +21,7 @@ from skillwire.safe_text import quoted
 
 REPLACED = 4000
 _SCHEMES = frozenset({"ws", "wss", "http", "https"})
-_URL_RULE = "a URL such as `ws://127.0.0.1:8765`"
+_URL_RULE = "a URL such as `http://127.0.0.1:8765` or, for programs, `ws://127.0.0.1:8765`"
 _JSON = {"content-type": "application/json"}
 _WAIT_MS = 25_000
 _TIMEOUT = 10.0

@@ -90,8 +90,19 @@ def test_a_person_is_asked_on_a_terminal(machine: Machine, cli: Cli, typed: byte
 @pytest.mark.rule("H17")
 def test_generated_content_cannot_be_approved(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:live", "--yes")
-    assert done.code == 2
+    assert done.code == 1
     assert "cannot approve `acme:live`" in done.err
+    assert cli("pull", "acme:live", "pulled").code == 1
+    told = cli("diff", "acme:live").err
+    assert "cannot be approved permanently" in told
+    assert "skillwire approve" not in told
+
+
+def test_suggested_commands_name_the_server_as_typed(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    told = cli("diff", "good", "--from", site.url).err
+    assert f"`skillwire approve good --from {site.url}` shows it" in told
+    told = cli("read", "good", "nope.md", "--from", site.url).err
+    assert f"`skillwire show good --from {site.url}` lists its files" in told
 
 
 @pytest.mark.rule("H15", "H17")
@@ -389,7 +400,7 @@ def test_approve_does_not_warn_without_a_reason(machine: Machine, cli: Cli) -> N
 
 def test_skill_without_digests_names_the_option_of_the_bridge(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:live", "--yes")
-    assert done.code == 2
+    assert done.code == 1
     assert "`skillwire bridge` offers it only with `--trust acme`" in done.err
 
 

@@ -342,7 +342,10 @@ def test_on_a_terminal_a_fix_asks_first(team: Path) -> None:
     write_contract_skill(team / "skills", "orders", FIXABLE)
     before = tree_stamps(team)
     code, shown = on_terminal("check", team / "skills", "--contract", "--fix", typed=b"n\n")
-    assert b"write this to 1 file? [y/N]" in shown
+    question, _, after = shown.partition(b"write this to 1 file? [y/N]")
+    assert question
+    assert b"nothing was written" in after
+    assert b"contract-" in after, "the problems are reported"
     assert code == 1
     assert tree_stamps(team) == before
     on_terminal("check", team / "skills", "--contract", "--fix", typed=b"y\n")
@@ -446,6 +449,34 @@ def test_a_skill_that_depends_on_a_removed_one_is_reported(repository: Path, cli
     (repository / "skills/orders/SKILL.md").unlink()
     done = cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json")
     assert rules(done.json) == [("billing/refunds/SKILL.md", "contract-dependency-unknown")]
+
+
+def test_staged_removals_and_renames_count(repository: Path, cli: Cli) -> None:
+    linked = block("linked", references={"policy": {"path": "references/policy.md"}})
+    write_contract_skill(repository / "skills", "linked", linked)
+    file = repository / "skills/linked/references/policy.md"
+    write(file.parent, {file.name: "# Policy\n"})
+    commit(repository)
+    check = ("check", "skills", "--contract", "--changed-since", "HEAD", "--json")
+    assert cli(*check).json == []
+    git("mv", file, file.with_name("rules.md"), cwd=repository)
+    missing = ("linked/SKILL.md", "contract-reference-missing")
+    assert missing in rules(cli(*check).json)
+    git("rm", "-q", "-f", file.with_name("rules.md"), cwd=repository)
+    done = cli(*check)
+    assert (done.code, missing in rules(done.json)) == (1, True)
+
+
+@pytest.mark.parametrize("contract", [["--contract"], []])
+def test_the_summary_says_what_has_not_changed(repository: Path, cli: Cli, contract: list[str]) -> None:
+    check = ("check", "skills", *contract, "--strict", "--changed-since", "HEAD")
+    done = cli(*check)
+    assert (done.code, done.raw, done.err) == (0, b"", "no skill has changed since `HEAD`\n")
+    write_contract_skill(repository / "skills", "mine", block("mine"))
+    done = cli(*check)
+    verdict = "keeps the contract" if contract else "can be served"
+    left_out = "2 skills without changes since `HEAD` left out"
+    assert (done.code, done.err) == (0, f"1 skill {verdict}; 0 errors, 0 warnings; {left_out}\n")
 
 
 def test_only_changes_of_the_own_branch_count(repository: Path, cli: Cli) -> None:

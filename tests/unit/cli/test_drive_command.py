@@ -61,9 +61,10 @@ async def test_the_tree_shows_one_client_or_says_it_is_unknown(
     async with program(shop, registration("other", skills("/a/skill.md"))):
         assert await in_thread(lambda: run(["drive", "list", shop.base, "--client", "other"])) == 0
         assert capsys.readouterr().out == "other  Other\n└── a  At /a/skill.md.\n"
-        assert await in_thread(lambda: run(["drive", "list", shop.base, "--client", "nobody"])) == 0
+        assert await in_thread(lambda: run(["drive", "list", shop.base, "--client", "othr"])) == 1
         shown = capsys.readouterr()
-        assert (shown.out, shown.err) == ("", "no program `nobody` has registered a path\n")
+        assert shown.out == ""
+        assert "error: no program `othr` has registered a path\nhint: did you mean `other`?" in shown.err
 
 
 @pytest.mark.anyio
@@ -106,7 +107,7 @@ def test_a_server_without_live_skills_is_an_error(cli: Cli, plain_server: HttpSe
     ("arguments", "code", "message", "hint"),
     [
         (["list", "http://127.0.0.1:1"], 1, "cannot reach `http://127.0.0.1:1/mcp`", "--drive`"),
-        (["list", "127.0.0.1:8765"], 2, "is not a URL such as", "drive --help"),
+        (["list", "127.0.0.1:8765"], 2, "is not a URL such as `http://127.0.0.1:8765`", "drive --help"),
         (["list"], 2, "URL", "drive --help"),
         (["forest", "http://127.0.0.1:1"], 2, "forest", "drive --help"),
     ],

@@ -143,15 +143,19 @@ async def test_tools_declare_their_arguments() -> None:
         ("listClients", {"search": 1}, "search: must be text"),
         ("callPath", {"method": "GET", "path": "/a"}, "clientId: must be text"),
         ("callPath", {"clientId": "a", "method": "HEAD", "path": "/a"}, "method: must be one of `GET`"),
-        ("callPath", {"clientId": "app", "method": "GET", "path": "/A"}, "the client `app` has no path `/A`"),
+        (
+            "callPath",
+            {"clientId": "app", "method": "GET", "path": "/A"},
+            "the program `app` has no path `/A`",
+        ),
         (
             "callPath",
             {"clientId": "app", "method": "GET", "path": "/users/:id/skill.md"},
             "replace `:id` with a value",
         ),
-        ("callPath", {"clientId": "b", "method": "GET", "path": "/a"}, "no client `b` is connected"),
+        ("callPath", {"clientId": "b", "method": "GET", "path": "/a"}, "no program `b` is connected"),
         ("callPaths", {"clientIds": [1], "method": "GET", "path": "/a"}, "clientIds: must be a list of text"),
-        ("callPaths", {"method": "GET", "path": "/nowhere"}, "no connected client has `/nowhere`"),
+        ("callPaths", {"method": "GET", "path": "/nowhere"}, "no connected program has `/nowhere`"),
         (
             "callPath",
             {"clientId": "app", "method": "GET", "path": "/a", "auth": {"token": 5}},

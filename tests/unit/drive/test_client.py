@@ -120,7 +120,9 @@ async def test_exposed_paths_can_change_while_connected(transport: str) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_client_reconnects_with_all_exposed_paths(transport: str) -> None:
+async def test_client_reconnects_with_all_exposed_paths(
+    transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with drive_server() as drive, client_of(drive, transport) as client:
         client.expose("/a/skill.md", "# A")
         for at in range(3):
@@ -131,6 +133,9 @@ async def test_client_reconnects_with_all_exposed_paths(transport: str) -> None:
             await drive.until_online("app")
             assert (await drive.get("/skills/app/a")).text == "# A"
         assert len(drive.hub.clients[0].info.paths) == 4
+        await client.until_connected()
+    shown = [each.message.partition(" ")[0] for each in caplog.records if each.name.endswith("drive.client")]
+    assert shown == ["not", "connected"] * 3
 
 
 @pytest.mark.anyio
@@ -158,7 +163,10 @@ async def test_replaced_client_does_not_reconnect(transport: str) -> None:
         client_of(drive, transport) as old,
         client_of(drive, transport, name="Newer"),
     ):
-        with pytest.raises(ReplacedError, match="Replaced by newer"), anyio.fail_after(PATIENCE):
+        with (
+            pytest.raises(ReplacedError, match="another program has registered with the id `app`"),
+            anyio.fail_after(PATIENCE),
+        ):
             await old.until_ended()
         (online,) = drive.hub.clients
         assert online.info.name == "Newer"
@@ -189,6 +197,35 @@ async def test_refused_client_does_not_reconnect(transport: str) -> None:
             assert drive.hub.clients[0].session.auth_source == "transport+message"
 
 
+class Failing(Hooks):
+    """Fails at the first registration."""
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    async def authorize_registration(
+        self, client: ClientInfo, auth: Auth | None, transport_auth: Auth | None
+    ) -> None:
+        if not self.failed:
+            self.failed = True
+            raise LookupError("private detail")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_client_tries_again_after_a_hook_failed(
+    transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with drive_server(hooks=Failing()) as drive, client_of(drive, transport):
+        await drive.until_online("app")
+    shown = [each.message for each in caplog.records if each.name.endswith("drive.client")]
+    assert "the server refused the registration, because its own check failed" in shown[0]
+    assert "private detail" not in "".join(shown)
+    (logged,) = (each for each in caplog.records if each.name.endswith("drive.hub"))
+    assert "private detail" in caplog.text
+    assert (logged.levelname, "`app`" in logged.message) == ("ERROR", True)
+
+
 @pytest.mark.anyio
 async def test_server_without_live_skills_is_reported(tmp_path: Any) -> None:
     async with drive_server() as drive:
@@ -202,14 +239,17 @@ async def test_server_without_live_skills_is_reported(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("result", "told"),
     [
-        (ValueError("no such order"), "no such order"),
+        (ValueError("no such order"), "ValueError: no such order"),
+        (KeyError("99"), "KeyError: '99'"),
         (RuntimeError(), "RuntimeError"),
         (object(), "the resolver returned something that is not JSON"),
         ("x" * MAX_RESULT, "the answer has"),
     ],
-    ids=["error", "silent error", "no JSON", "too much"],
+    ids=["error", "key", "silent error", "no JSON", "too much"],
 )
-async def test_failing_resolver_does_not_affect_others(result: Any, told: str) -> None:
+async def test_failing_resolver_does_not_affect_others(
+    result: Any, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
     def resolve() -> Any:
         if isinstance(result, Exception):
             raise result
@@ -221,8 +261,18 @@ async def test_failing_resolver_does_not_affect_others(result: Any, told: str) -
         await drive.until(lambda: drive.hub.find("app", "GET", "/good/skill.md") is not None)
         answer = await drive.get("/skills/app/bad")
         assert (answer.status_code, answer.json()["error"]["code"]) == (502, "handler_error")
-        assert told in answer.json()["error"]["message"]
+        message = answer.json()["error"]["message"]
+        assert told in message
+        assert "Traceback" not in message
         assert (await drive.get("/skills/app/good")).text == "# Good"
+    logged = [each for each in caplog.records if each.name == "skillwire.drive.exposed_paths"]
+    if isinstance(result, Exception):  # the traceback is at the program
+        assert logged[0].levelname == "ERROR"
+        assert "the resolver of `/bad/skill.md` failed" in logged[0].message
+        assert logged[0].exc_info is not None
+        assert logged[0].exc_info[1] is result
+    else:
+        assert logged == []
 
 
 @pytest.mark.anyio
@@ -383,6 +433,18 @@ def test_later_changes_of_a_schema_have_no_effect() -> None:
     client.expose("/a", Options(method="GET", input_schema=schema), lambda: "")
     schema["x"] = object()
     assert client.exposed == [{"type": "endpoint", "path": "/a", "method": "GET", "inputSchema": IN}]
+
+
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [("/my_orders/skill.md", "`my_orders` is not"), ("/skill.md", "it has no folder"), ("/a/skill.md", "")],
+)
+def test_the_program_is_warned_of_unlisted_skills(
+    path: str, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    DriveClient("ws://127.0.0.1:1", id="app", name="App").expose(path, "# A")
+    assert bool(fault) == bool(caplog.records)
+    assert f"the skill at `{path}` is not listed to MCP clients: {fault}" in caplog.text or not fault
 
 
 def test_text_and_function_cannot_be_exposed_together() -> None:

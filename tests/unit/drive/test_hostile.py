@@ -261,7 +261,7 @@ async def test_session_without_registration_ends() -> None:
         program(drive, registration("app", skills("/a/skill.md"))) as client,
         connect(drive.socket, proxy=None) as idle,
     ):
-        assert await ending(idle) == (1000, "no client has registered on this session")
+        assert await ending(idle) == (1000, "no program has registered on this session")
         async with program(drive, registration("other", [])):
             assert (await drive.get("/skills/app/a")).status_code == 200
             assert client.connection.close_code is None

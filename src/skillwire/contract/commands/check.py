@@ -63,8 +63,10 @@ class ContractCheckFlags(CheckFlags):
             reported = request.select(found.problems, found.library)
             repairs = find_repairs(reported, skills, self.block_key, adopt=self.adopt)
         if repairs:
-            if not may_write(repairs, yes=self.yes):
+            if (agreed := may_write(repairs, yes=self.yes)) is None:
                 return None
+            if not agreed:
+                return found
             write(repairs)
             removed = sum(repair.after is None for repair in repairs)
             written = f"{pluralize(len(repairs) - removed, 'file')} written"
@@ -84,14 +86,23 @@ class ContractCheckFlags(CheckFlags):
             result = CheckResult(
                 library,
                 by_place(problems),
-                sum(1 for _ in skills.checked.repository.valid),
+                sum(skill.frontmatter is not None for skill in selected),
                 ("keeps the contract", "keep the contract"),
                 print_contract_text,
                 with_contract=True,
             )
         if self.changed_since is not None:
             select = partial(problems_of_skills, skills=skills, selected=selected)
-            result = replace(result, problems=select(result.problems), select=select, complete=False)
+            served = sum(skill.facts.uri in library.catalog.entries for skill in selected)
+            result = replace(
+                result,
+                problems=select(result.problems),
+                good=result.good if result.with_contract else served,
+                select=select,
+                since=self.changed_since,
+                selected=len(selected),
+                unchanged=len(skills.checked.repository.skills) - len(selected),
+            )
         checked = {skill.facts.path: skill for skill in skills.checked.repository.skills}
         own = {path: folder for path, folder in skills.folders.items() if path in skills.own}
         return result, {

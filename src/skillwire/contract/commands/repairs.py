@@ -170,10 +170,10 @@ def _content_of(sidecar: Path) -> bytes | None:
     return sidecar.read_bytes() if sidecar.is_file() else None
 
 
-def may_write(repairs: list[Repair], *, yes: bool) -> bool:
+def may_write(repairs: list[Repair], *, yes: bool) -> bool | None:
     """Print a diff. Return whether to write the changes: with `yes`, or if the user confirms.
 
-    If no one can be asked, because there is no terminal, prints an error and returns False.
+    If no one can be asked, because there is no terminal, prints an error and returns None.
     """
     console = stderr_console()
     for repair in repairs:
@@ -187,8 +187,11 @@ def may_write(repairs: list[Repair], *, yes: bool) -> bool:
             f"{files} can be fixed; nothing was written, because stdin or stderr is not a terminal",
             hint="`--fix --yes` writes without asking",
         )
-        return False
-    return confirm(f"write this to {files}?")
+        return None
+    if confirm(f"write this to {files}?"):
+        return True
+    console.print("nothing was written")
+    return False
 
 
 def write(repairs: Iterable[Repair]) -> None:

@@ -99,7 +99,7 @@ class Target:
             _require_url(url)
             return cls(url_slug(url), url=url, as_written=without_query(url), typed=True)
         if text.startswith(COMMAND) and (words := _words(text)):
-            return cls(command_slug(words), command=words, cwd=_relevant_folder(words))
+            return cls(command_slug(words), command=words, cwd=_relevant_folder(words), typed=True)
         raise UsageError(
             f"{quoted(text)} is not a server",
             hint="write a URL, or `--` and the command that starts the server, as in `-- python server.py`",
