@@ -526,7 +526,7 @@ def test_a_port_in_use_is_refused_with_a_hint(
     assert "choose another port" in told
 
 
-@pytest.mark.parametrize("address", ["", "http", "localhost", "1:2:3", "99999", "http://localhost:80"])
+@pytest.mark.parametrize("address", ["http", "localhost", "1:2:3", "99999", "http://localhost:80"])
 def test_what_is_no_address_is_refused(
     small_tree: Path, capsys: pytest.CaptureFixture[str], address: str
 ) -> None:

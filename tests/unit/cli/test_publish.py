@@ -342,5 +342,5 @@ def test_a_site_in_a_folder_of_skills_is_refused(good: Path, cli: Cli, out: str)
     done = cli("publish", "good", "--out", out)
     assert done.code == 2
     assert "would be among the skills of" in done.err
-    assert "hint: choose a folder outside of it" in done.err
+    assert "hint: choose another folder" in done.err
     assert sorted(good.rglob("*")) == before

@@ -37,13 +37,13 @@ class Live:
         """Wait until the catalog is as it should be."""
         changed = anyio.Event()
         self.library.listen(lambda _: changed.set())
-        with anyio.fail_after(30):
+        with anyio.fail_after(90):
             while not condition():
                 await changed.wait()
                 changed = anyio.Event()
 
     async def until_names(self, *names: str) -> None:
-        with anyio.fail_after(30):
+        with anyio.fail_after(90):
             await self.until(lambda: self.names() == sorted(names))
 
 
