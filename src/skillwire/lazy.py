@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _SDK = "mcp"
@@ -38,6 +37,8 @@ def exports(module: str, owners: Mapping[str, str]) -> tuple[Callable[[str], Any
 
 def _sdk_fault() -> str:
     """Return what is wrong with the installed version of the MCP SDK, and what to do, or an empty text."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow, and needed for errors only
+
     try:
         installed = version(_SDK)
     except PackageNotFoundError:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from skillwire import Host, Target
-from skillwire.core.problem import Problem, Rule
+from skillwire import Host, Problem, Target
+from skillwire.sources import Rule
 from tests.support.peers import skillwire
 from tests.support.posting import PostingSite
 

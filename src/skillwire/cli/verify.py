@@ -13,8 +13,8 @@ from skillwire.errors import LoginRequiredError, UnavailableError, UsageError
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
 from skillwire.host.connections.connect import connected
 from skillwire.host.connections.target import Target
-from skillwire.host.dialects.client import SkillsClient
-from skillwire.host.own_problems import read_own_problems
+from skillwire.host.dialects.client import Listing, SkillsClient
+from skillwire.host.own_problems import lists_own_problems, read_own_problems
 from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
 from skillwire.protocol.claims import Integrity
 from skillwire.protocol.findings import server_problem
@@ -146,7 +146,8 @@ async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, t
             found.complete = True
             if client.declared is not None and client.offers_resources:
                 client.refill()
-                found.own_problems += await read_own_problems(client.read)
+                if await lists_own_problems(client.resources(Listing())):
+                    found.own_problems += await read_own_problems(client.read)
 
 
 def _print(found: _Found) -> None:

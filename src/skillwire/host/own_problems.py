@@ -1,7 +1,7 @@
 """Read what a server itself reports about its skills, in its resource `skillwire://problems`."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
 from typing import cast
 
 import anyio
@@ -16,10 +16,29 @@ _TIMEOUT = 5.0
 """Seconds to wait for the resource."""
 _MAX_BYTES = 4_000_000
 _MAX_VALUES = 100_000
+_MAX_ENTRIES = 2000
+"""Maximum number of resources among which the resource with the problems is looked for."""
 _MAX_SHOWN = 5
 """Maximum number of problems that are shown."""
 _MAX_PATH, _MAX_MESSAGE = 200, 300
 """Maximum numbers of characters of a path and of a message."""
+
+
+async def lists_own_problems(resources: AsyncGenerator[object]) -> bool:
+    """Return whether one of the first entries of `resources/list` is the resource with the problems."""
+    seen = 0
+    with suppress(MCPError, SkillwireError), anyio.move_on_after(_TIMEOUT):
+        async with aclosing(resources):
+            async for entry in resources:
+                if (
+                    _is_object(entry)
+                    and cast("Mapping[str, object]", entry).get("uri") == ProblemsDocument.uri
+                ):
+                    return True
+                seen += 1
+                if seen >= _MAX_ENTRIES:
+                    break
+    return False
 
 
 async def read_own_problems(read: Callable[[str], Awaitable[bytes]]) -> list[str]:

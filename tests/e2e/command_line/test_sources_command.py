@@ -203,7 +203,7 @@ def test_the_same_source_is_not_added_twice(config: Path, cli: Cli) -> None:
         ("[[sources]]\nlabel = 'x'\n", "`source` of source number 1 is not a string"),
         ("[[sources]]\nsource = './x'\ntoken-env = 5\n", "`token-env` of source number 1 is not a string"),
         ("allowed-origins = 'x'\n", "`allowed-origins` is not a list of strings"),
-        ("[limits]\nfile = 5\n", "there is no limit `file`"),
+        ("[limits]\nfile = 5\n", "`file`"),
         ("[limits]\nfiles = 0\n", "the limit `files` is not a whole number above 0"),
         ("[limits]\nfiles = true\n", "the limit `files` is not a whole number above 0"),
         ("limits = 3\n", "`limits` is not a table"),

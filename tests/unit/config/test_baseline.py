@@ -123,7 +123,7 @@ def test_only_entries_that_the_check_covers_can_be_gone(library: Library, tmp_pa
     assert gone(found, RuleSelection()) == ["body-length"]
     assert gone(replace(found, with_contract=True), RuleSelection()) == ["body-length", "contract-icons"]
     assert gone(found, RuleSelection(ignore=("body",))) == []
-    assert gone(replace(found, complete=False), RuleSelection()) == []
+    assert gone(replace(found, since="HEAD"), RuleSelection()) == []
 
 
 @pytest.mark.parametrize(

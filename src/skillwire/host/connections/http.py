@@ -120,7 +120,11 @@ async def http_streams(
     async def bound(response: httpx2.Response) -> None:
         stream = cast("httpx2.AsyncByteStream", response.stream)
         body = _BoundedBody(stream, _refusal(response), _answer(response.request, traffic), traffic)
-        response.stream = body if (asked := _asked_for(response)) is None else _JsonBody(body, asked)
+        if (asked := _asked_for(response)) is None:
+            response.stream = body
+        else:
+            response.stream = _JsonBody(body, asked)
+            response.headers.pop("content-encoding", None)  # a compressed answer is refused, and not unpacked
 
     async with (
         counting_client(
