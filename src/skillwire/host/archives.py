@@ -31,7 +31,10 @@ class Archives:
         self._files = 0
 
     async def restore(self, label: str, skills: Sequence[SkillClaim]) -> list[SkillClaim]:
-        """Return a server's skills, with the files of skills in known archives. Makes no request (H11)."""
+        """Return a server's skills. A packed skill gets its list of files if its archive is known.
+
+        Makes no request (H11).
+        """
         if not any(each.is_packed for each in skills):
             return list(skills)
         approved = await self._approval_store.unpacked(label)
