@@ -84,9 +84,9 @@ class CommandHost(Host):
         super().__init__(targets, state=state, drafts=True)
         self.targets = tuple(targets)
 
-    def suggest(self, verb: str, handle: str) -> str:
+    def suggest(self, command: str, handle: str) -> str:
         """Return a command for a skill or template of one of the servers."""
-        return suggest(verb, handle, self.targets)
+        return suggest(command, handle, self.targets)
 
 
 class RemoteTemplateError(NoSuchSkillError):

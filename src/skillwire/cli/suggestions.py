@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from skillwire.host.connections.target import Target
 
 
-def suggest(verb: str, handle: str, targets: Iterable[Target]) -> str:
-    """Return the command `skillwire VERB` for the skill or template with this handle.
+def suggest(command: str, handle: str, targets: Iterable[Target]) -> str:
+    """Return the command `skillwire COMMAND` for the skill or template with this handle.
 
     `targets` are the servers of the current command. If the user typed the URL or command of the skill's
     server, the suggestion has it again, because the label in the handle names no server of a client's file.
@@ -15,7 +15,7 @@ def suggest(verb: str, handle: str, targets: Iterable[Target]) -> str:
     found = (each for each in targets if handle.startswith(f"{each.label}:"))
     target = max(found, key=lambda each: len(each.label), default=None)
     if target is None or not target.typed:
-        return f"skillwire {verb} {shlex.quote(handle)}"
+        return f"skillwire {command} {shlex.quote(handle)}"
     name = shlex.quote(handle.removeprefix(f"{target.label}:"))
     server = f"-- {target.as_written}" if target.url is None else f"--from {shlex.quote(target.as_written)}"
-    return f"skillwire {verb} {name} {server}"
+    return f"skillwire {command} {name} {server}"

@@ -28,7 +28,7 @@ class FullError(DriveError):
 
 
 class HookFailedError(DriveError):
-    """A hook raised an unexpected exception. The exception is logged, and its text is sent to nobody."""
+    """A hook raised an unexpected exception. The exception is logged. Its text is not sent to the program."""
 
     def __init__(self) -> None:
         super().__init__("the server refused the registration, because its own check failed; see its log")

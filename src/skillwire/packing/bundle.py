@@ -150,6 +150,7 @@ def _is_own_bundle(path: Path) -> bool:
                 return False
             server = json.loads(archive.read(entry))["server"]
             return server["type"] == "uv" and server["entry_point"] == ENTRY_POINT
+    # `zipfile` raises the last two for compression that it does not know, and for encrypted files.
     except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, NotImplementedError, RuntimeError):
         return False
 

@@ -31,7 +31,7 @@ FILES = {
 TABLES = ("mcpServers", "servers", "mcp_servers", "extensions")
 PARSERS = {".json": json.loads, ".toml": tomllib.loads, ".yaml": yaml.safe_load}
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the files are elsewhere there")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="uses the clients' paths on Linux")
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

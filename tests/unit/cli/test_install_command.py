@@ -12,7 +12,7 @@ from skillwire.errors import UsageError
 from tests.support.command_line import Cli
 from tests.support.skills import write_skill
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the files are elsewhere there")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="uses the clients' paths on Linux")
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ async def test_unapproved_skill_is_not_read_from_the_server(mode: Any, person: P
     script = honest("refunds")
     async with open_host(mode, person, acme=script) as host:
         session = host.session()
-        told = "nobody was asked to approve" if person is None else "the user did not approve"
+        told = "cannot ask for approval of" if person is None else "the user did not approve"
         with pytest.raises(NotApprovedError, match=f"server `acme`: {told} the skill `acme:refunds`"):
             await session.load("acme:refunds")
         assert session.acting == ()

@@ -124,7 +124,7 @@ def plan_install(
     *,
     replace_other: bool = False,
 ) -> Plan:
-    """Plan to write an entry. Raises `ClientFileError`, or `UsageError` if the entry is another server."""
+    """Plan to write an entry. Raises `ClientFileError`, or `UsageError` if the name is taken."""
     writer = client_writer(client)
     words = tuple(command)
     _check_words(client, words)

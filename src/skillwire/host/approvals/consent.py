@@ -59,7 +59,7 @@ class Consent:
         """Return the message that `what` is not approved."""
         if self._has_approver:
             return f"the user did not approve {what}"
-        return f"nobody was asked to approve {what}: this host has no `approve=`"
+        return f"cannot ask for approval of {what}: this host has no `approve=`"
 
     async def is_approved(self, skill: HostedSkill) -> bool:
         """Return whether this version of the skill has a valid approval, in this session or in the state.
