@@ -28,8 +28,8 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
     """Writes the first log records of each kind in each minute, and counts the other records.
 
     At the end of each minute, writes how many records it left out. Records are of one kind if they have the
-    same logger and the same message template. There is also a limit for all kinds of one logger together,
-    because some loggers put client input into the template, so that each record is a new kind.
+    same logger and the same message template. Some loggers put client input into the template, which makes
+    each record a new kind. So there is also a limit for all records of one logger.
     """
 
     def __init__(

@@ -114,9 +114,9 @@ def approve(
     skill. If the files are in an archive, the archive is fetched first. A warning tells you if `skillwire
     bridge` cannot offer a skill.
 
-    A pattern means the skills that match now, not those that the server adds later. A skill without a digest
-    for each file cannot be approved here; hosts ask for it in each session. After an approval, the text of
-    the skill is read and kept, so that `skillwire diff` can show later changes.
+    A pattern applies to the skills that match now, not to those that the server adds later. A skill without
+    a digest for each file cannot be approved here; hosts ask for it in each session. If you answer `d`, the
+    text is stored, so that `skillwire diff` can show later changes.
 
     Exit code 1: you refused, or a skill could not be approved.
 
@@ -320,7 +320,7 @@ def _these(skills: Sequence[HostedSkill]) -> str:
 
 
 async def _keep(host: Host, skills: Sequence[HostedSkill]) -> None:
-    """Keep the texts of approved skills. Print how many texts are not kept."""
+    """Store copies of the texts of approved skills. Print how many files could not be stored."""
     failures: list[int] = []
 
     async def keep(skill: HostedSkill) -> int:

@@ -35,11 +35,10 @@ def diff(
 ) -> int:
     """Show how a server's skill differs from the version that you approved.
 
-    Lists the changed files, then shows the text that has changed, as a unified diff of the kept text that you
-    approved and the text that the server lists now. Both are compared with their digests first. Control
-    characters are made visible. If your approved text is not kept, the whole text of now is shown. With
-    `--summary` or `--json`, compares only digests, and reads no files. If the files are in an archive, the
-    archive is fetched.
+    Lists the changed files, then shows a unified diff of the text that you approved and the current text.
+    Both texts are checked against their digests first. Control characters are made visible. If there is no
+    copy of the approved text, shows the whole current text. With `--summary` or `--json`, compares only
+    digests, and reads no files. If the files are in an archive, the archive is fetched.
 
     Exit code 0: the skill has not changed. 1: it has changed, or you never approved it.
 

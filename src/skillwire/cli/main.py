@@ -277,7 +277,7 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
 
 
 def _wrong_address(error: CycloptsError, arguments: Sequence[str]) -> UsageError | None:
-    """Return the error for a word after `--http` that is no address and cannot be a source."""
+    """Return the error for a word after `--http` that is neither an address nor a source."""
     if not isinstance(error, UnusedCliTokensError) or not error.unused_tokens:
         return None
     word = error.unused_tokens[0]

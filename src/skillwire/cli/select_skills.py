@@ -29,17 +29,17 @@ def targets_of(
 
 @dataclass(slots=True)
 class SelectedSkills:
-    """The skills that names and patterns mean, each once, and the names that mean none."""
+    """The skills that match names and patterns, each once, and the names and patterns without a match."""
 
     found: dict[Identity, HostedSkill] = field(default_factory=dict[Identity, HostedSkill])
     named: set[Identity] = field(default_factory=set[Identity])
     """The skills that were named one by one, and not only by a pattern."""
     failed: dict[str, str] = field(default_factory=dict[str, str])
-    """Why a name or pattern means no skill."""
+    """Why a name or pattern matches no skill."""
 
 
 async def select_skills(host: CommandHost, wanted: Sequence[str]) -> SelectedSkills:
-    """Return the skills that names and patterns mean now. A pattern is `LABEL:PATTERN` or `PATTERN`.
+    """Return the skills that match names and patterns now. A pattern is `LABEL:PATTERN` or `PATTERN`.
 
     A name without a skill does not affect the others.
     """

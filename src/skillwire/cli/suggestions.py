@@ -10,7 +10,7 @@ def suggest(command: str, handle: str, targets: Iterable[Target]) -> str:
     """Return the command `skillwire COMMAND` for the skill or template with this handle.
 
     `targets` are the servers of the current command. If the user typed the URL or command of the skill's
-    server, the suggestion has it again, because the label in the handle names no server of a client's file.
+    server, the suggestion contains it too, because the label alone would not identify the server.
     """
     found = (each for each in targets if handle.startswith(f"{each.label}:"))
     target = max(found, key=lambda each: len(each.label), default=None)

@@ -74,8 +74,8 @@ def visibility(
     Your decisions are stored in the configuration file and override the skill's frontmatter. `reset` removes
     your decision, so that the frontmatter applies again. Running servers apply your decision at once.
 
-    With several skills or a pattern, shows what would change and asks first. A pattern means the skills that
-    match now, not those that you add later. If a name or pattern means no skill, nothing is changed.
+    With several skills or a pattern, shows what would change and asks first. A pattern applies to the skills
+    that match now, not to those that you add later. If a name or pattern matches no skill, nothing changes.
 
     For example:
 

@@ -112,7 +112,7 @@ def _name_folder(value: Json, folder: str | None) -> _Fault | None:
         return None
     rename = f"rename the folder to {quoted(value)}"
     return _Fault(
-        f"{quoted(value)} is not the name of the folder it lives in, {quoted(folder)}",
+        f"{quoted(value)} is not the name of its folder, {quoted(folder)}",
         f"{rename}, or write {_name_line(folder)}" if is_skill_name(folder) else rename,
     )
 
@@ -223,7 +223,7 @@ def _too_long(value: Json, limit: int) -> _Fault | None:
 
 def _name_hint(wrong: str, folder: str | None) -> str:
     if folder is not None and is_skill_name(folder):
-        return f"write {_name_line(folder)}, the name of the folder it lives in"
+        return f"write {_name_line(folder)}, the name of its folder"
     return f"write {_name_line(suggest_name(wrong) or 'my-skill')}"
 
 

@@ -32,7 +32,7 @@ class ApprovalOutcome:
 async def approve_all(
     places: Places, approval_store: ApprovalStore, shown: Sequence[HostedSkill]
 ) -> list[ApprovalOutcome]:
-    """Approve exactly these versions. If one cannot be approved, the others still are.
+    """Approve exactly these versions. If one cannot be approved, the others are still approved.
 
     The servers are asked for their lists again. A skill that differs from the version that was shown is not
     approved.
@@ -100,7 +100,7 @@ async def changed_texts(
         before = None if was is None else await approval_store.kept(skill, was)
         after, reason = (None, "") if now is None else await texts.read(now)
         if was is not None and before is None:
-            reason = reason or "its approved text is not kept"
+            reason = reason or "its approved text was not stored"
         path = display_path(skill, uri)
         yield ChangedText(path, before, after, is_new=was is None, is_removed=now is None, reason=reason)
 

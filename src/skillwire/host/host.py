@@ -312,7 +312,7 @@ class Host:
         """Store the user's approval of exactly these versions, and return the outcome for each.
 
         The servers list their skills again first. A skill that has changed since it was shown is not
-        approved. If a skill cannot be approved, the others still are.
+        approved. If a skill cannot be approved, the others are still approved.
         """
         return await approve_all(self._places, self._approval_store, shown)
 

@@ -14,7 +14,7 @@ from skillwire.errors import SourceError, SourceUnavailableError
 from skillwire.safe_text import quoted
 
 _FIX = "fix the source; it is scanned again automatically, within half a minute"
-_UNAVAILABLE_HINT = "nothing to do if it comes back: it is tried again from time to time"
+_UNAVAILABLE_HINT = "nothing to do if the failure is temporary: Skillwire retries automatically"
 Progress: TypeAlias = Callable[[int], None]
 """A function that a scan calls with the number of files and folders, or of skills, found so far."""
 Locations: TypeAlias = frozenset[str]

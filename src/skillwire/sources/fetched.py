@@ -235,5 +235,5 @@ def _stale_problem(failure: SourceError) -> Problem:
         Rule.SOURCE_STALE,
         Severity.WARNING,
         f"it cannot be fetched now, so the last good copy is served: {failure}",
-        hint="nothing to do if it comes back; it is fetched again from time to time",
+        hint="nothing to do if the failure is temporary: Skillwire retries automatically",
     )

@@ -39,7 +39,7 @@ def test_check_prints_json_with_exactly_these_keys(here: Path, cli: Cli, option:
         "rule": "name-format",
         "severity": "error",
         "message": "`Broken Name` is not lowercase letters, digits and single hyphens (1-64 characters)",
-        "hint": "write `name: broken`, the name of the folder it lives in",
+        "hint": "write `name: broken`, the name of its folder",
     }
     assert done.err == "4 skills can be served; 1 error, 4 warnings\n"
 

@@ -144,9 +144,9 @@ def test_metadata_keys_that_only_look_reserved_are_fine(key: str) -> None:
     ("name", "folder", "hint"),
     [
         ("Refund Desk", None, "write `name: refund-desk`"),
-        ("Refund Desk", "refunds", "write `name: refunds`, the name of the folder it lives in"),
+        ("Refund Desk", "refunds", "write `name: refunds`, the name of its folder"),
         ("Refund Desk", "Refund Desk", "write `name: refund-desk`"),
-        ("Refund Desk", "2024", 'write `name: "2024"`, the name of the folder it lives in'),
+        ("Refund Desk", "2024", 'write `name: "2024"`, the name of its folder'),
         ("12", None, 'write `name: "12"`'),
         ("True", None, 'write `name: "true"`'),
         ("1E999x", None, "write `name: 1e999x`"),

@@ -97,7 +97,7 @@ async def test_text_that_was_used_is_kept_for_comparison(remembered: State) -> N
             found = {each.path: each async for each in host.changed_texts(skill)}
             assert (found["a.md"].before, found["a.md"].after) == (b"old\n", b"new\n")
             assert found["unread.md"].before is None
-            assert found["unread.md"].reason == "its approved text is not kept"
+            assert found["unread.md"].reason == "its approved text was not stored"
 
 
 def claim_of(content: bytes) -> FileClaim:

@@ -88,7 +88,7 @@ CLAUDE_DESKTOP = Client(
         lambda client_env: list(_desktop_files(client_env)),
         lambda client_env: any(each.path.parent.is_dir() for each in _desktop_files(client_env)),
         "start it again",
-        first="quit it first, because it can overwrite its file when it quits",
+        first="quit it first; otherwise it can overwrite the file when it exits",
         url_note="for a URL, use Settings > Connectors; it must be reachable from the internet",
     ),
 )

@@ -38,7 +38,7 @@ def target_of(file: ClientFile) -> Path:
         for each in (path, *path.parents):
             if each.is_symlink() and not each.exists():
                 raise ClientFileError(
-                    f"`{each}` is a link to nowhere", hint="remove the link, or create what it leads to"
+                    f"`{each}` is a link to nowhere", hint="remove the link, or create its target"
                 )
         target = path.resolve()
         if file.project is not None and not target.is_relative_to(file.project.resolve()):
@@ -61,9 +61,10 @@ def read_document(file: ClientFile) -> ClientDocument:
 
 
 def write_document(file: ClientFile, edit: Edit) -> Written:
-    """Change the file. Another program's changes are kept: the edit is made again. Raises `ClientFileError`.
+    """Change the file. Raises `ClientFileError`.
 
-    The mode of the file stays. A link stays, and what it leads to is changed.
+    If another program changes the file at the same time, the edit is repeated on the new content. The file
+    keeps its mode. If the path is a link, the file that it points to is changed.
     """
     target = target_of(file)
     try:
@@ -79,7 +80,7 @@ def write_document(file: ClientFile, edit: Edit) -> Written:
 
 
 def _attempt(file: ClientFile, target: Path, edit: Edit) -> Written | None:
-    """Change the file once. Return None if another program has changed it meanwhile."""
+    """Try to change the file. Return None if another program changed it at the same time."""
     content = _bytes(file, target)
     before = ClientDocument.read(file, content or b"")
     after = edit(before)

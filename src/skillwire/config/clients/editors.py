@@ -31,8 +31,8 @@ _UNESCAPED = "!~*'()"
 def editor_variables(client_file: ClientFile, client_env: ClientEnvironment) -> Variables:
     """Return the variables that a file may use.
 
-    The open folder is the file's project. For the user's own file, it is the repository root or, outside a
-    repository, the current folder.
+    The workspace folder is the file's project. For the user's own file, it is the repository root or, outside
+    a repository, the current folder.
     """
     workspace = client_file.project or client_env.projects[-1]
     return editor_variables_of(client_env.environment, client_env.home, workspace)

@@ -135,10 +135,10 @@ def _with_name(
 
 
 def _folder_name(skill: WritableSkill) -> str | None:
-    """Return the name of a skill's folder, or None if the skill's name should not be taken from it.
+    """Return the name of a skill's folder, or None if the skill should not be named after it.
 
-    That is so if `metadata.yaml` has another id, if the folder is a link to a folder with another name, or if
-    the folder is the root of a repository, which everyone can name differently.
+    Return None if `metadata.yaml` has another id, or if the folder is a link to a folder with another name.
+    Also return None for the root of a repository, because each clone can have another name.
     """
     folder = skill.checked.facts.folder
     if skill.is_linked:

@@ -83,7 +83,7 @@ def frontmatter_schema(keys: Sequence[str] = ()) -> dict[str, Any]:
 
 def _standard(*, letter_first: bool) -> dict[str, Any]:
     name: dict[str, Any] = {
-        "description": "The name of the skill, and of the folder it lives in",
+        "description": "The name of the skill, and of its folder",
         "type": "string",
         "minLength": 1,
         "maxLength": MAX_NAME_LENGTH,

@@ -43,7 +43,7 @@ _FOLDERS = "|".join(map(re.escape, (WELL_KNOWN_FOLDER, LEGACY_WELL_KNOWN_FOLDER)
 _PATH = re.compile(rf"(?P<site>/.*)??/(?P<folder>{_FOLDERS})(?:/(?:{re.escape(INDEX_FILE)})?)?")
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LATE = "the downloads took too long, and it was not reached"
-_FETCHED_AGAIN = "ask the owner of the website to fix it; it is fetched again from time to time"
+_FETCHED_AGAIN = "ask the owner of the website to fix it; Skillwire retries automatically"
 
 
 class WebSource(FetchedSource):
