@@ -110,7 +110,7 @@ class AdminService:
         return lambda: self._listeners.remove(listener)
 
     async def add_source(self, source: str, label: str | None, prefix: str | None) -> None:
-        file = self._must_be_editable()
+        file = self._editable_file()
         argument = source.strip()
         if is_local(argument) and not local_path(argument).is_absolute():
             raise UsageError(
@@ -126,7 +126,7 @@ class AdminService:
             await self._serve_configured(file)
 
     async def remove_source(self, label: str) -> None:
-        file = self._must_be_editable()
+        file = self._editable_file()
         async with self._changing:
             opened = self._named(label)
             if opened.wanted.given_by is not SpecOrigin.CONFIGURATION:
@@ -138,7 +138,7 @@ class AdminService:
             await self._serve_configured(file)
 
     async def sync_source(self, label: str) -> None:
-        self._must_be_editable()
+        self._editable_file()
         source = self._named(label).source
         try:
             await source.fetch()
@@ -151,7 +151,7 @@ class AdminService:
             self._notify()
 
     async def set_visibility(self, uri: str, sides: Mapping[str, bool | None]) -> None:
-        file = self._must_be_editable()
+        file = self._editable_file()
         if uri not in self._library.catalog.entries:
             raise UsageError(
                 f"there is no skill {quoted(uri)}", hint="it may have been removed; reload the page"
@@ -166,14 +166,14 @@ class AdminService:
     async def set_allowed_origins(self, origins: Sequence[str]) -> None:
         from skillwire.sources.web.address import allowed_origin  # noqa: PLC0415 - rarely needed
 
-        file = self._must_be_editable()
+        file = self._editable_file()
         checked = tuple(dict.fromkeys(allowed_origin(each.strip()) for each in origins if each.strip()))
         async with self._changing:
             await anyio.to_thread.run_sync(write_allowed_origins, file, checked)
             await self._serve_configured(file)
 
     async def set_static(self, *, static: bool) -> None:
-        file = self._must_be_editable()
+        file = self._editable_file()
         if self._static_by_flag:
             raise UsageError(
                 "static mode was set on the command line", hint="start the server without `--static`"
@@ -202,8 +202,8 @@ class AdminService:
     async def reload(self) -> None:
         """Apply the configuration file if it has changed, except for its limits and its static mode.
 
-        If the file cannot be used, everything stays as it is, and a problem is reported. While the set of
-        skills is frozen, nothing is applied.
+        If the file cannot be used, nothing changes, and a problem is reported. While the set of skills is
+        frozen, nothing is applied.
         """
         if self._file is None or self._library.frozen:
             return
@@ -218,12 +218,12 @@ class AdminService:
                 if not same_settings(settings, self._applied):
                     await self._apply(settings)
             except SkillwireError as error:
-                await self._report(config_problem(self._file, error))
+                await self._set_file_problem(config_problem(self._file, error))
             else:
-                await self._report(None)
+                await self._set_file_problem(None)
 
-    async def _report(self, problem: Problem | None) -> None:
-        """Report a problem with the configuration file, or that there is none."""
+    async def _set_file_problem(self, problem: Problem | None) -> None:
+        """Replace the reported problem with the configuration file. None means that the file can be used."""
         if problem == self._problem:
             return
         self._problem = problem
@@ -238,7 +238,7 @@ class AdminService:
         """Read the configuration file again, and serve the sources in it together with all other sources."""
         await self._apply(await anyio.to_thread.run_sync(FileSettings.read, file))
         self._had_file = True
-        await self._report(None)
+        await self._set_file_problem(None)
 
     async def _apply(self, settings: FileSettings) -> None:
         """Serve the sources in the file together with all other sources, with the visibility in the file.
@@ -294,7 +294,7 @@ class AdminService:
             )
         return opened
 
-    def _must_be_editable(self) -> ConfigFile:
+    def _editable_file(self) -> ConfigFile:
         """Return the configuration file. Raises `UsageError` if there is none or it must not be changed."""
         if self._file is None or not self._editable:
             raise UsageError("this server cannot be changed", hint="start the server with `--allow-config`")

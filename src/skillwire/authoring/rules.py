@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from skillwire.core.names import NAME_RULE, SKILL_FILE, fold_path, is_skill_name, parent_paths
+from skillwire.core.names import NAME_RULE, SKILL_FILE, collision_key, is_skill_name, parent_paths
 from skillwire.core.template import (
     PARAMETER_RULE,
     VALUE_RULE,
@@ -73,7 +73,7 @@ def check_file_paths(paths: Iterable[str]) -> None:
     folders: dict[str, str] = {}
     fix = "give each file a different path"
     for path in paths:
-        name = fold_path(path)
+        name = collision_key(path)
         if (other := files.get(name)) is not None:
             same = "is taken in this skill" if other == path else f"is the same as `{other}` on many hosts"
             raise InvalidValueError("the path of a reference", path, same, fix)

@@ -203,20 +203,20 @@ def _not_found_error(library: Library, skill: str) -> NoSuchSkillError:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SourcesAndServers:
     """Arguments of a command, divided into sources and servers."""
 
     sources: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, arguments: Sequence[str] | None, *, with_token: bool = False) -> "Places":
+    def of(cls, arguments: Sequence[str] | None, *, with_token: bool = False) -> "SourcesAndServers":
         """Divide the arguments. `with_token` tells whether servers get a token.
 
         Raises `UsageError` for an argument that could be both, or is neither.
         """
         check_spaces(arguments or ())
-        # A list of sources is no server. It is divided when they are opened.
+        # A list of sources cannot be a server. It is split when the sources are opened.
         typed = [
             each if "," in each or each.startswith(COMMAND) else typed_source(each, with_token=with_token)
             for each in arguments or ()
@@ -273,24 +273,24 @@ def find_local_or_servers(
     is searched only on servers, unless `arguments` names only sources. Raises `UsageError` or
     `NoSuchSkillError`.
     """
-    places = Places.of(arguments, with_token=with_token)
+    divided = SourcesAndServers.of(arguments, with_token=with_token)
     chosen = choose_config(config, named=bool(arguments))
     if (label := label_of(skill)) is not None:
-        if places.sources and not places.servers:
+        if divided.sources and not divided.servers:
             with suppress(NoSuchSkillError):  # `label:name` may also mean a source
-                return find_skill(skill, places.sources, chosen, follow_links=follow_links)
-        return places.servers or (f"{label}:",)
+                return find_skill(skill, divided.sources, chosen, follow_links=follow_links)
+        return divided.servers or (f"{label}:",)
     is_path = _is_path(skill)
-    if places.servers and not places.sources and not is_path:
-        return places.servers
+    if divided.servers and not divided.sources and not is_path:
+        return divided.servers
     try:
-        return find_skill(skill, places.sources, chosen, follow_links=follow_links)
+        return find_skill(skill, divided.sources, chosen, follow_links=follow_links)
     except TemplateFoundError:
         raise
     except NoSuchSkillError:
-        if not places.servers or is_path:
+        if not divided.servers or is_path:
             raise
-        return places.servers
+        return divided.servers
 
 
 def label_of(skill: str) -> str | None:

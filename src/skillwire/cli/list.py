@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from cyclopts import Parameter
 
-from skillwire.cli.find import Places
+from skillwire.cli.find import SourcesAndServers
 from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
 from skillwire.config.faults import faults_of_empty_sources
@@ -25,7 +25,7 @@ from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 from skillwire.terminal.options import FollowLinks, NoPager, json_of
 from skillwire.terminal.output import print_json, print_line, print_problems, stderr_console, stdout_console
-from skillwire.terminal.skill_table import EVERYTHING, ListedSkill, ListView, print_skill_table, report_filter
+from skillwire.terminal.skill_table import EVERYTHING, ListView, SkillRow, print_skill_table, report_filter
 
 
 def list_skills(
@@ -80,21 +80,21 @@ def list_skills(
     ```
     """
     view = ListView(None if filtered is None else TextFilter(filtered), paths, problems, not no_pager)
-    places = Places.of(sources, with_token=token_env is not None)
-    chosen = choose_config(config, named=bool(places.sources or places.servers))
-    if not places.servers:
-        return _list_sources(places.sources, chosen, view, follow_links=follow_links, as_json=json)
+    divided = SourcesAndServers.of(sources, with_token=token_env is not None)
+    chosen = choose_config(config, named=bool(divided.sources or divided.servers))
+    if not divided.servers:
+        return _list_sources(divided.sources, chosen, view, follow_links=follow_links, as_json=json)
     from skillwire.cli.remote import list_servers  # noqa: PLC0415 - it loads the SDK
 
-    targets = resolve_targets(places.servers, allow, token_env)
-    has_sources = bool(places.sources) or chosen.sources
+    targets = resolve_targets(divided.servers, allow, token_env)
+    has_sources = bool(divided.sources) or chosen.sources
     if not json:
         if has_sources:
-            _list_sources(places.sources, chosen, view, follow_links=follow_links, as_json=False)
+            _list_sources(divided.sources, chosen, view, follow_links=follow_links, as_json=False)
         return list_servers(targets, view)
     rows = list[dict[str, object]]()
     if has_sources:
-        catalog = load_library(places.sources, follow_links=follow_links, config=chosen).catalog
+        catalog = load_library(divided.sources, follow_links=follow_links, config=chosen).catalog
         rows = catalog_rows(_filtered(catalog, view))
     return list_servers(targets, view, rows)
 
@@ -207,7 +207,7 @@ def print_catalog(catalog: Catalog, view: ListView = EVERYTHING) -> None:
             print_line(f"{escape_invisible(name)}\t{each.uri}\t{escape_invisible(each.description)}")
         return
     rows = [
-        ListedSkill(
+        SkillRow(
             handles[uri],
             entry.description,
             unquote(entry.path),
@@ -216,7 +216,7 @@ def print_catalog(catalog: Catalog, view: ListView = EVERYTHING) -> None:
         )
         for uri, entry in catalog.entries.items()
     ]
-    rows += [ListedSkill(name, each.description, each.path, "template") for name, each in templates.items()]
+    rows += [SkillRow(name, each.description, each.path, "template") for name, each in templates.items()]
     print_skill_table(console, rows, paths=view.paths, pager=view.pager)
 
 

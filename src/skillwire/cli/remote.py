@@ -44,7 +44,7 @@ from skillwire.terminal.output import (
     stderr_console,
     stdout_console,
 )
-from skillwire.terminal.skill_table import ListedSkill, ListView, print_skill_table, report_filter
+from skillwire.terminal.skill_table import ListView, SkillRow, print_skill_table, report_filter
 
 _SHOWN_DIGEST = 19
 _SHOWN_NAMES = 3
@@ -283,7 +283,7 @@ def _print_skills(skills: Sequence[HostedSkill], templates: Sequence[HostedTempl
         for each in every:
             print_line(f"{each.handle}\t{escape_invisible(each.uri)}\t{each.description}")
         return
-    rows = [ListedSkill(each.handle, each.description, each.path, _note(each)) for each in every]
+    rows = [SkillRow(each.handle, each.description, each.path, _note(each)) for each in every]
     print_skill_table(console, rows, paths=view.paths, pager=view.pager)
 
 

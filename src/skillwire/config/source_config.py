@@ -12,7 +12,7 @@ from skillwire.config.file import ConfigFile, ConfiguredSource, SourceSettings
 from skillwire.config.settings import SKILLS_DIR, limits_from, token_from
 from skillwire.config.source_kinds import (
     SCHEME,
-    Address,
+    SourceArgument,
     SourceOptions,
     address_error,
     canonical_place,
@@ -139,7 +139,7 @@ def open_specs(
 
 def _open(each: SourceSpec, label: str, options: SourceOptions, *, to_fetch: bool) -> Source:
     token = token_from(each.token_env, options.environment) if to_fetch else None
-    return _prefixed(open_source(Address(each.argument, label, token), options), each.prefix)
+    return _prefixed(open_source(SourceArgument(each.argument, label, token), options), each.prefix)
 
 
 def _unavailable(each: SourceSpec, label: str, error: UsageError, *, show_reason: bool) -> Source:

@@ -55,7 +55,7 @@ class SourceOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class SourceArgument:
     """A source to open: the argument, its label, and its token if it needs one."""
 
     text: str
@@ -64,14 +64,14 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SourceKind:
     """A kind of source: its name, the arguments that it accepts, and how to label and open a source."""
 
     name: str
     example: str
     accepts: Callable[[str], bool]
     label: Callable[[str], str]
-    open: Callable[[Address, SourceOptions], Source]
+    open: Callable[[SourceArgument, SourceOptions], Source]
     public: bool = False
     """Whether anyone may see the source's address.
 
@@ -184,7 +184,7 @@ def _archive_label(argument: str) -> str:
     return name.removesuffix(".gz").rpartition(".")[0] or "skills"
 
 
-def _open_folder(address: Address, options: SourceOptions) -> Source:
+def _open_folder(address: SourceArgument, options: SourceOptions) -> Source:
     path = local_path(address.text)
     if path.is_file():
         hint = f"name its folder, {quoted(str(path.parent))}"
@@ -204,7 +204,7 @@ def _open_folder(address: Address, options: SourceOptions) -> Source:
     )
 
 
-def _open_archive(address: Address, options: SourceOptions) -> Source:
+def _open_archive(address: SourceArgument, options: SourceOptions) -> Source:
     from skillwire.sources.archive import ArchiveFetcher  # noqa: PLC0415 - loaded only for this kind
 
     path = local_path(address.text)
@@ -226,7 +226,7 @@ def _repository_label(argument: str) -> str:
     return Repository.parse(argument).label
 
 
-def _open_repository(address: Address, options: SourceOptions) -> Source:
+def _open_repository(address: SourceArgument, options: SourceOptions) -> Source:
     from skillwire.sources.git.address import Repository  # noqa: PLC0415
     from skillwire.sources.git.source import GitFetcher  # noqa: PLC0415 - as above
 
@@ -246,7 +246,7 @@ def _without_web(argument: str) -> str:
     return argument[len(_WEB) :] if argument.lower().startswith(_WEB) else argument
 
 
-def _open_web(address: Address, options: SourceOptions) -> Source:
+def _open_web(address: SourceArgument, options: SourceOptions) -> Source:
     from skillwire.sources.web.source import WebFetcher  # noqa: PLC0415 - as above
 
     origins = options.allowed_origins
@@ -261,7 +261,7 @@ def _server_label(argument: str) -> str:
     return url_slug(explicit_server(argument)[len(_SERVER) :])
 
 
-def _open_server(address: Address, options: SourceOptions) -> Source:
+def _open_server(address: SourceArgument, options: SourceOptions) -> Source:
     from skillwire.sources.placeholder import DeferredSource  # noqa: PLC0415 - as above
     from skillwire.sources.web.address import WebAddress  # noqa: PLC0415
 
@@ -287,16 +287,16 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
     return DeferredSource(address.label, explicit_server(address.text).partition("?")[0], make)
 
 
-def _fetched_source(fetcher: "Fetcher", address: Address, options: SourceOptions) -> Source:
+def _fetched_source(fetcher: "Fetcher", address: SourceArgument, options: SourceOptions) -> Source:
     from skillwire.sources.fetched import FetchedSource  # noqa: PLC0415 - as above
 
     return FetchedSource(fetcher, label=address.label, limits=options.limits, live=options.live)
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind("archive", "./skills.zip", _is_archive, _archive_label, _open_archive),
-    Kind("folder", "./skills", is_local, _local_label, _open_folder),
-    Kind(
+KINDS: tuple[SourceKind, ...] = (
+    SourceKind("archive", "./skills.zip", _is_archive, _archive_label, _open_archive),
+    SourceKind("folder", "./skills", is_local, _local_label, _open_folder),
+    SourceKind(
         "repository",
         "github:owner/repo",
         names_repository,
@@ -304,8 +304,8 @@ KINDS: tuple[Kind, ...] = (
         _open_repository,
         public=True,
     ),
-    Kind("server", "mcp+https://example.com/mcp", is_server_url, _server_label, _open_server),
-    Kind(
+    SourceKind("server", "mcp+https://example.com/mcp", is_server_url, _server_label, _open_server),
+    SourceKind(
         "web",
         "https://example.com",
         lambda argument: argument.lower().startswith(_WEB_URLS),
@@ -317,7 +317,7 @@ KINDS: tuple[Kind, ...] = (
 )
 
 
-def kind_of(argument: str) -> Kind:
+def kind_of(argument: str) -> SourceKind:
     """Return the kind of source that an argument names. Raises `UsageError`."""
     kind = next((kind for kind in KINDS if kind.accepts(argument)), None)
     if kind is None:
@@ -326,7 +326,7 @@ def kind_of(argument: str) -> Kind:
     return kind
 
 
-def open_source(address: Address, options: SourceOptions) -> Source:
+def open_source(address: SourceArgument, options: SourceOptions) -> Source:
     """Open the source at an address, without scanning it. Raises `UsageError`."""
     try:
         return kind_of(address.text).open(address, options)

@@ -238,19 +238,19 @@ def problems_of_skills(
     problems: Iterable[Problem], skills: SkillFolders, selected: Iterable[CheckedSkill]
 ) -> list[Problem]:
     """Return the problems of the `selected` skills, and the problems that belong to no skill."""
-    selected_folders = {_folder(skill.facts.path) for skill in selected}
-    all_folders = {_folder(path) for path in skills.folders}
+    selected_folders = {_parent_path(skill.facts.path) for skill in selected}
+    all_folders = {_parent_path(path) for path in skills.folders}
     found: list[Problem] = []
     for problem in problems:
         folder = problem.path
         while folder and folder not in all_folders:
-            folder = _folder(folder)
+            folder = _parent_path(folder)
         if folder in selected_folders or folder not in all_folders:
             found.append(problem)
     return found
 
 
-def _folder(path: str) -> str:
+def _parent_path(path: str) -> str:
     return path.rpartition("/")[0]
 
 

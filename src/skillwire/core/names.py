@@ -133,7 +133,7 @@ def parent_paths(path: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
-def fold_path(path: str) -> str:
+def collision_key(path: str) -> str:
     """Return a key that is equal for paths that some file systems treat as the same (H7).
 
     Such paths differ only in upper and lower case, or in their Unicode form.

@@ -118,13 +118,13 @@ class DescriptionFetcher:
         async with anyio.create_task_group() as tasks:
             while True:
                 self._changed = anyio.Event()
-                self._begin(tasks)
+                self._start_fetches(tasks)
                 await self._changed.wait()
 
     def _wake(self) -> None:
         self._changed.set()
 
-    def _begin(self, tasks: TaskGroup) -> None:
+    def _start_fetches(self, tasks: TaskGroup) -> None:
         clients = self._hub.clients
         names = {each.info.id for each in clients}
         self._known = {name: known for name, known in self._known.items() if name in names}

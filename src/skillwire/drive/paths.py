@@ -24,7 +24,7 @@ _STATIC = re.compile(r"\.?[a-z0-9][a-z0-9_-]*", re.ASCII)
 _PARAMETER = re.compile(r":[a-z0-9][a-z0-9_-]*", re.ASCII)
 
 
-class Kind(IntEnum):
+class SegmentKind(IntEnum):
     """The kind of a segment. If several paths match a request, a smaller kind takes precedence."""
 
     STATIC = 0
@@ -38,7 +38,7 @@ class LivePath:
 
     text: str
     segments: tuple[str, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[SegmentKind, ...]
     """The kind of each segment. If several paths match a request, these are compared from left to right."""
 
     @classmethod
@@ -47,14 +47,20 @@ class LivePath:
         head, *segments = text.split("/")
         kinds = [_kind(segment) for segment in segments]
         fits = [kind for kind in kinds if kind is not None]
-        if head or not segments or len(text) > MAX_PATH or len(fits) < len(kinds) or Kind.LEAF in fits[:-1]:
+        if (
+            head
+            or not segments
+            or len(text) > MAX_PATH
+            or len(fits) < len(kinds)
+            or SegmentKind.LEAF in fits[:-1]
+        ):
             raise InvalidValueError("path", text, PATH_RULE)
         return cls(text, tuple(segments), tuple(fits))
 
     @property
     def leaf(self) -> str | None:
         """The reserved name at the end, which makes the path a skill or a prompt; None for an endpoint."""
-        return self.segments[-1] if self.kinds[-1] is Kind.LEAF else None
+        return self.segments[-1] if self.kinds[-1] is SegmentKind.LEAF else None
 
     @property
     def folder(self) -> tuple[str, ...]:
@@ -78,7 +84,7 @@ class LivePath:
         return tuple(
             segment[1:]
             for segment, kind in zip(self.segments, self.kinds, strict=True)
-            if kind is Kind.PARAMETER
+            if kind is SegmentKind.PARAMETER
         )
 
     @property
@@ -92,19 +98,19 @@ class LivePath:
             return None
         params: dict[str, str] = {}
         for own, kind, other in zip(self.segments, self.kinds, requested.segments, strict=True):
-            if kind is Kind.PARAMETER:
+            if kind is SegmentKind.PARAMETER:
                 params[own[1:]] = other
             elif own != other:
                 return None
         return params
 
 
-def _kind(segment: str) -> Kind | None:
+def _kind(segment: str) -> SegmentKind | None:
     if segment in _LEAVES:
-        return Kind.LEAF
+        return SegmentKind.LEAF
     if _STATIC.fullmatch(segment):
-        return Kind.STATIC
-    return Kind.PARAMETER if _PARAMETER.fullmatch(segment) else None
+        return SegmentKind.STATIC
+    return SegmentKind.PARAMETER if _PARAMETER.fullmatch(segment) else None
 
 
 def best_match(paths: Iterable[LivePath], requested: LivePath) -> tuple[LivePath, dict[str, str]] | None:

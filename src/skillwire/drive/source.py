@@ -14,7 +14,7 @@ from skillwire.core.template import SkillTemplate
 from skillwire.drive.documents import DescriptionFetcher, document, minimal_frontmatter
 from skillwire.drive.errors import NoSuchPathError
 from skillwire.drive.hub import Hub, OnlineClient
-from skillwire.drive.paths import Kind
+from skillwire.drive.paths import SegmentKind
 from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import GET, ClientInfo, Descriptor, PathType
 from skillwire.errors import CallFailedError, NotServedError, SourceError
@@ -30,7 +30,7 @@ def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> Sk
     """Return the template for a path with parameters."""
     path = descriptor.path
     parts = [
-        f"{{{_name(segment, at)}}}" if kind is Kind.PARAMETER else segment
+        f"{{{_name(segment, at)}}}" if kind is SegmentKind.PARAMETER else segment
         for at, (segment, kind) in enumerate(zip(path.segments, path.kinds, strict=True))
     ]
     located = "/".join([client.id, *parts])

@@ -33,7 +33,7 @@ class InstructionsFeature(Feature):
         self._visible_skills, self._foreign, self._with_tools = visible_skills, foreign, with_tools
         self._tokens = tokens
 
-    def without_tools(self) -> "InstructionsFeature":
+    def without_tool_names(self) -> "InstructionsFeature":
         """Return a copy that names no tools, for servers whose own tools have the same names."""
         return InstructionsFeature(
             self._visible_skills, self._tokens, foreign=self._foreign, with_tools=False

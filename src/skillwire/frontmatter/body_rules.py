@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import basename, dirname
 
-from skillwire.core.names import SKILL_FILE, find_close_matches, fold_path
+from skillwire.core.names import SKILL_FILE, collision_key, find_close_matches
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.frontmatter.body import BodyFacts, Mention, is_mentioned, is_placeholder
 from skillwire.safe_text import quoted
@@ -95,7 +95,7 @@ def _missing(skill: SkillBody) -> Iterator[tuple[Mention, str | None]]:
     The second value is the file whose path differs only in case, or None.
     """
     seen: set[str] = set()
-    for mention, likely in _references(skill, _by_folded_path(skill)):
+    for mention, likely in _references(skill, _by_collision_key(skill)):
         if mention.path not in seen:
             seen.add(mention.path)
             yield mention, likely
@@ -116,26 +116,26 @@ def _references(skill: SkillBody, known: Mapping[str, str]) -> Iterator[tuple[Me
     for link in skill.body.links:
         if skill.has(link.path) or skill.served_elsewhere(link.path):
             continue
-        likely = known.get(fold_path(link.path))
+        likely = known.get(collision_key(link.path))
         if likely is not None or not is_placeholder(link.path):
             yield link, likely
     for mention in skill.body.mentions:
         # A folder that the skill does not have belongs to the project that the reader works on.
         known_folder = mention.path.partition("/")[0] in skill.folders
         if known_folder and not skill.has(mention.path) and not is_placeholder(mention.path):
-            yield mention, known.get(fold_path(mention.path))
+            yield mention, known.get(collision_key(mention.path))
     names = {path.rpartition("/")[2] for path in skill.files}
     for path in skill.body.paths:
-        likely = known.get(fold_path(path.path))
+        likely = known.get(collision_key(path.path))
         if likely is not None and path.path not in skill.files and path.path not in names:
             yield path, likely
 
 
-def _by_folded_path(skill: SkillBody) -> dict[str, str]:
-    """Return the skill's files by `fold_path`, without exempt files and paths that differ only in case."""
+def _by_collision_key(skill: SkillBody) -> dict[str, str]:
+    """Return the files by `collision_key`, without exempt files and paths that differ only in case."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in skill.files:
-        found[fold_path(path)].append(path)
+        found[collision_key(path)].append(path)
     return {key: paths[0] for key, paths in found.items() if len(paths) == 1 and not _is_exempt(paths[0])}
 
 
@@ -147,14 +147,14 @@ def unmentioned(skill: SkillBody) -> list[str]:
     """
     nested = tuple(path.removesuffix(SKILL_FILE) for path in skill.files if path.endswith(f"/{SKILL_FILE}"))
     linked = {mention.path for mention in (*skill.body.links, *skill.body.mentions)}
-    folded = {fold_path(mention.path) for mention in skill.body.paths}
+    folded = {collision_key(mention.path) for mention in skill.body.paths}
     folders = skill.mentioned_folders | linked
     return sorted(
         path
         for path in skill.files
         if _is_read_or_run(path)
         and path not in linked
-        and fold_path(path) not in folded
+        and collision_key(path) not in folded
         and not path.startswith(nested)
         and not _is_exempt(path)
         and not is_mentioned(path, skill.names, folders)

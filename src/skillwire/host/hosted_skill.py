@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote, unquote
 
-from skillwire.core.names import SCHEME, fold_path
+from skillwire.core.names import SCHEME, collision_key
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json, SkillFile, SkillRecord
 from skillwire.errors import InvalidValueError, VerificationError
@@ -197,7 +197,7 @@ def normalize_path(path: str) -> str:
 
 def canonical_uri(uri: str) -> str:
     """Return a key that is equal for all spellings of a URI: decoded, case-folded and normalized."""
-    return fold_path(posixpath.normpath(unquote(uri)))
+    return collision_key(posixpath.normpath(unquote(uri)))
 
 
 def listed_file(skill: ListedSkill, path: str) -> FileClaim | None:

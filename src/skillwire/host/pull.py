@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from skillwire.core.atomic_write import MOVED_ASIDE_NAME, staging_folder
 from skillwire.core.concurrency import MAX_CONCURRENT_READS, MAX_CONCURRENT_UNSIZED_READS, process_in_order
-from skillwire.core.names import SCHEME, fold_path, portable_fault
+from skillwire.core.names import SCHEME, collision_key, portable_fault
 from skillwire.core.problem import Rule
 from skillwire.core.record import Digest, Limits
 from skillwire.errors import HostError, UsageError, VerificationError
@@ -127,7 +127,7 @@ def file_paths(skill: HostedSkill) -> dict[str, FileClaim]:
 
 def _git_fault(path: str) -> str | None:
     """Return why a path may not be written, because git runs programs that files in `.git` name."""
-    is_git = ".git" in map(fold_path, path.split("/"))
+    is_git = ".git" in map(collision_key, path.split("/"))
     return "has `.git` in its path, which git takes for a repository with its own hooks" if is_git else None
 
 
@@ -318,7 +318,7 @@ def _check_client_folders(folder: Path, paths: Collection[str], destination: Des
 
 
 def _folded(path: Path) -> tuple[str, ...]:
-    return tuple(map(fold_path, path.parts))
+    return tuple(map(collision_key, path.parts))
 
 
 def _is_of_client(names: Sequence[str]) -> bool:

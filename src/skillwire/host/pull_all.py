@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import anyio.to_thread
 from mcp.shared.exceptions import MCPError
 
-from skillwire.core.names import fold_path, portable_fault
+from skillwire.core.names import collision_key, portable_fault
 from skillwire.core.problem import Problem, Severity
 from skillwire.errors import SkillwireError, UsageError
 from skillwire.host.hosted_skill import HostedSkill
@@ -166,7 +166,7 @@ class _Pulling:
 
         Raises `UsageError` if some file systems cannot distinguish `folder` from the folder of another skill.
         """
-        other = self._taken.setdefault(fold_path(str(folder)), skill)
+        other = self._taken.setdefault(collision_key(str(folder)), skill)
         if other is not skill:
             raise UsageError(f"some systems cannot distinguish its folder from that of {other.quoted}")
 

@@ -31,7 +31,7 @@ from skillwire.packing.plugin import (
 from skillwire.packing.runtime import read_runtime
 from skillwire.packing.selection import (
     LeftOutSkill,
-    Selection,
+    PackSelection,
     read_skills,
     select_for_bundle,
     select_for_plugin,
@@ -170,7 +170,7 @@ class _Packing:
         visibility = VisibilityPolicy({} if config.file is None else read_overrides(config.file))
         return cls(library, visibility, Naming(options, library.sources), problems)
 
-    def require(self, selection: Selection) -> None:
+    def require(self, selection: PackSelection) -> None:
         """Raise `SourceError` if there is nothing to pack. Prints why."""
         if selection.skills:
             return
@@ -242,7 +242,7 @@ def _pack_bundle(packing: _Packing, out: Path) -> _Result:
     )
 
 
-def _require_outside(out: Path, library: Library, selection: Selection) -> None:
+def _require_outside(out: Path, library: Library, selection: PackSelection) -> None:
     """Raise `UsageError` if the bundle would become a file of a skill."""
     target = Path(os.path.realpath(out))
     folders = {source.label for source in library.sources if is_folder(source.place)}

@@ -36,7 +36,7 @@ class LeftOutSkill:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class PackSelection:
     """The skills to pack, and the skills that cannot be packed."""
 
     skills: Mapping[str, SkillRecord]
@@ -56,7 +56,7 @@ class PackedSkill:
     """The paths of the executable files."""
 
 
-def select_for_bundle(catalog: Catalog, visibility: VisibilityPolicy) -> Selection:
+def select_for_bundle(catalog: Catalog, visibility: VisibilityPolicy) -> PackSelection:
     """Return the skills for a bundle, in which each skill has the same URI as in `catalog`."""
     chosen, left_out = _choose(catalog, visibility, _why_not_in_bundle)
     skills: dict[str, SkillRecord] = {}
@@ -68,10 +68,10 @@ def select_for_bundle(catalog: Catalog, visibility: VisibilityPolicy) -> Selecti
             continue
         message = f"its path differs from {quoted(other.path)} only in case, and macOS cannot have both"
         left_out.append(LeftOutSkill(entry.path, message, "rename a folder"))
-    return Selection(dict(sorted(skills.items())), tuple(left_out))
+    return PackSelection(dict(sorted(skills.items())), tuple(left_out))
 
 
-def select_for_plugin(catalog: Catalog, visibility: VisibilityPolicy) -> Selection:
+def select_for_plugin(catalog: Catalog, visibility: VisibilityPolicy) -> PackSelection:
     """Return the skills for a plugin, in which the folder of each skill is its name.
 
     Raises `ConflictError` if several skills have the same name.
@@ -81,7 +81,7 @@ def select_for_plugin(catalog: Catalog, visibility: VisibilityPolicy) -> Selecti
     for entry in chosen:
         by_name.setdefault(entry.name, []).append(entry)
     _require_unique_names(by_name)
-    return Selection({name: entries[0] for name, entries in sorted(by_name.items())}, tuple(left_out))
+    return PackSelection({name: entries[0] for name, entries in sorted(by_name.items())}, tuple(left_out))
 
 
 async def read_skills(

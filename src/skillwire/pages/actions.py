@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 from skillwire.core.record import Json
 from skillwire.errors import BadParamsError, UsageError
 from skillwire.features.base import Call
-from skillwire.pages.connections import Connections
+from skillwire.pages.connections import ConnectGuide
 from skillwire.pages.overview import Overview
 
 SHOW_CONFIG = "skill-config"
@@ -87,7 +87,7 @@ def reading_actions(overview: Overview) -> list[Action]:
     ]
 
 
-def connect_action(connections: Connections) -> Action:
+def connect_action(connections: ConnectGuide) -> Action:
     """Return the action that tells people how to connect clients."""
 
     async def connect(call: Call) -> dict[str, Json]:

@@ -17,7 +17,7 @@ _STARTED_WITH = frozenset({"command line", "environment"})
 """Who may have named the sources for which a client can start its own server."""
 
 
-class Connections:
+class ConnectGuide:
     """Describes how to connect each known client to a server."""
 
     def __init__(

@@ -32,7 +32,7 @@ class PagesPart(ServePart):
         return AddedFeatures(tools=app_tools(mcp_overview(server)), unlisted=[AppPages()])
 
     def mount(self, server: ServerContext, policy: "HostPolicy", token: str | None) -> "HttpMount":
-        from skillwire.pages.connections import Connections  # noqa: PLC0415 - HTTP only
+        from skillwire.pages.connections import ConnectGuide  # noqa: PLC0415 - HTTP only
         from skillwire.pages.web import UNLOCK_PAGE, page_mount, page_sessions  # noqa: PLC0415 - HTTP only
 
         private = token is not None or policy.bound.is_loopback
@@ -54,7 +54,7 @@ class PagesPart(ServePart):
         lines = [f"open {site} in a browser to see the skills"]
         if sessions.key is not None:
             lines.append(with_key(sessions.key))
-        connections = Connections(
+        connections = ConnectGuide(
             server.admin.sources, needs_token=token is not None, on_this_machine=private
         )
         return replace(page_mount(overview, sessions, connections), announced=tuple(lines))

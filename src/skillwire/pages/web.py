@@ -18,7 +18,7 @@ from skillwire.pages.actions import (
     reading_actions,
 )
 from skillwire.pages.built_html import built_page, content_policy
-from skillwire.pages.connections import Connections
+from skillwire.pages.connections import ConnectGuide
 from skillwire.pages.overview import Overview
 from skillwire.pages.sessions import PageSession, PageSessions, is_same_origin
 from skillwire.server.http.routes import HttpError, HttpMount, json_response, read_json
@@ -129,7 +129,7 @@ def page_sessions(
     return PageSessions(token, new_key=(new_key or _ignore) if keys else None)
 
 
-def page_mount(overview: Overview, sessions: PageSessions, connections: Connections) -> HttpMount:
+def page_mount(overview: Overview, sessions: PageSessions, connections: ConnectGuide) -> HttpMount:
     """Return the routes of the pages for browsers."""
     pages = Pages(overview, sessions, connections)
     return HttpMount(
@@ -150,7 +150,7 @@ def page_mount(overview: Overview, sessions: PageSessions, connections: Connecti
 class Pages:
     """Answers requests from browsers."""
 
-    def __init__(self, overview: Overview, sessions: PageSessions, connections: Connections) -> None:
+    def __init__(self, overview: Overview, sessions: PageSessions, connections: ConnectGuide) -> None:
         self._overview = overview
         self._sessions = sessions
         changing = changing_actions(overview) if overview.control.editable else []

@@ -4,7 +4,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from skillwire.core.names import fold_path, parent_paths, portable_fault
+from skillwire.core.names import collision_key, parent_paths, portable_fault
 from skillwire.errors import SkillwireError
 from skillwire.safe_text import quoted
 
@@ -50,7 +50,7 @@ class UnpackedFiles:
         self._left = bounds.bytes
         self._entries = 0
         self._known: dict[str, tuple[str, bool]] = {}
-        """Each path, and whether it is a folder. The keys are the results of `fold_path`."""
+        """Each path, and whether it is a folder. The keys are the results of `collision_key`."""
 
     def count(self) -> None:
         self._entries += 1
@@ -82,7 +82,7 @@ class UnpackedFiles:
     def _claim(self, path: str, *, folder: bool) -> None:
         """Record `path` and the folders above it. Raises `ArchiveError` if an earlier path conflicts."""
         for each, is_folder in (*((above, True) for above in parent_paths(path)), (path, folder)):
-            known = self._known.setdefault(fold_path(each), (each, is_folder))
+            known = self._known.setdefault(collision_key(each), (each, is_folder))
             if known[0] != each:
                 raise ArchiveError(f"some systems cannot distinguish from {quoted(known[0])}", each)
             if known[1] != is_folder:

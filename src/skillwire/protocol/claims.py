@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeGuard, cast
 from urllib.parse import unquote
 
 from skillwire.core.json_text import weight
-from skillwire.core.names import NAME_RULE, SKILL_FILE, fold_path, is_skill_name
+from skillwire.core.names import NAME_RULE, SKILL_FILE, collision_key, is_skill_name
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Json, Limits
 from skillwire.protocol.delivery import ArchiveFormat
@@ -350,7 +350,7 @@ def _set_faults(uri: str, files: Sequence[FileClaim], limits: Limits) -> Iterato
         yield server_problem(uri, Rule.ENTRY_RESOURCES, f"its own `{SKILL_FILE}` is not among its files")
     seen: dict[str, str] = {}
     for file in files:
-        key = fold_path(unquote(file.uri))
+        key = collision_key(unquote(file.uri))
         if key in seen:
             message = f"the files {quoted(seen[key])} and {quoted(file.uri)} are the same on some systems"
             yield server_problem(uri, Rule.ENTRY_RESOURCES, message)

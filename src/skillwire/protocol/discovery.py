@@ -10,7 +10,14 @@ from typing import TypeAlias, cast
 import orjson
 
 from skillwire.core.json_text import JsonTooLargeError, json_bytes, load_bounded_json
-from skillwire.core.names import NAME_RULE, SKILL_FILE, fold_path, is_skill_name, parent_paths, portable_fault
+from skillwire.core.names import (
+    NAME_RULE,
+    SKILL_FILE,
+    collision_key,
+    is_skill_name,
+    parent_paths,
+    portable_fault,
+)
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Digest, Json
 from skillwire.errors import SkillwireError
@@ -212,10 +219,10 @@ def _files(value: Json, place: str) -> tuple[str, ...]:
             raise _FaultError(where, "it is not a path", hint)
         if fault := _fault_of_path(path):
             raise _FaultError(where, f"the path {quoted(path)} {fault}", hint)
-        if (other := files.get(fold_path(path))) is not None:
+        if (other := files.get(collision_key(path))) is not None:
             message = f"{quoted(path)} cannot be distinguished from {quoted(other)}"
             raise _FaultError(where, message, "list each file once")
-        files[fold_path(path)] = path
+        files[collision_key(path)] = path
     folders = {folder for path in files for folder in parent_paths(path)}
     if both := next((path for path in files if path in folders), None):
         raise _FaultError(

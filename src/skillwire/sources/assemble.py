@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from skillwire.core.names import SKILL_FILE, fold_path, parent_paths, path_fault, root_uri
+from skillwire.core.names import SKILL_FILE, collision_key, parent_paths, path_fault, root_uri
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits, LiveFile, Origin, SkillFile, SkillRecord, Trust
 from skillwire.frontmatter.document import SkillDocument
@@ -89,7 +89,7 @@ def clashing_paths(paths: Iterable[str]) -> dict[str, str]:
     first: dict[str, str] = {}
     clashes: dict[str, str] = {}
     for path in paths:
-        if (other := first.setdefault(fold_path(path), path)) != path:
+        if (other := first.setdefault(collision_key(path), path)) != path:
             clashes[path] = other
     return clashes
 

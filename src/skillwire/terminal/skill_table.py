@@ -46,7 +46,7 @@ def report_filter(view: ListView, shown: int, every: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedSkill:
+class SkillRow:
     """One skill or template in the list."""
 
     name: str
@@ -63,7 +63,7 @@ class ListedSkill:
 
 
 def print_skill_table(
-    console: Console, skills: Sequence[ListedSkill], *, paths: bool = False, pager: bool = True
+    console: Console, skills: Sequence[SkillRow], *, paths: bool = False, pager: bool = True
 ) -> None:
     """Print the skills for a person. Uses a pager for a long list.
 
@@ -75,7 +75,7 @@ def print_skill_table(
     print_paged(console, captured.get(), pager=pager)
 
 
-def table_lines(console: Console, skills: Sequence[ListedSkill], *, paths: bool = False) -> Iterator[Text]:
+def table_lines(console: Console, skills: Sequence[SkillRow], *, paths: bool = False) -> Iterator[Text]:
     """Yield the lines of the list. None is wider than the terminal."""
     width = max(console.width, 20)
     column = _name_column(skills, width)
@@ -87,7 +87,7 @@ def table_lines(console: Console, skills: Sequence[ListedSkill], *, paths: bool 
             yield line
 
 
-def _name_column(skills: Sequence[ListedSkill], width: int) -> int:
+def _name_column(skills: Sequence[SkillRow], width: int) -> int:
     """Return the width of the column of names with its gap; 0 if descriptions go below the names.
 
     This is the case on a narrow terminal, and if most names are too long for a column.
@@ -100,7 +100,7 @@ def _name_column(skills: Sequence[ListedSkill], width: int) -> int:
     return max(fitting) + _GAP if 2 * len(fitting) >= len(lengths) > 0 else 0
 
 
-def _lines(console: Console, skill: ListedSkill, column: int, width: int, *, paths: bool) -> Iterator[Text]:
+def _lines(console: Console, skill: SkillRow, column: int, width: int, *, paths: bool) -> Iterator[Text]:
     name = Text(skill.shown_name, style="cyan", overflow="fold")
     indent = column or _INDENT
     below = list(_details(console, skill, width - indent, paths=paths))
@@ -113,7 +113,7 @@ def _lines(console: Console, skill: ListedSkill, column: int, width: int, *, pat
         yield Text.assemble(" " * indent, line)
 
 
-def _details(console: Console, skill: ListedSkill, width: int, *, paths: bool) -> Iterator[Text]:
+def _details(console: Console, skill: SkillRow, width: int, *, paths: bool) -> Iterator[Text]:
     """Yield the path if it is wanted and differs from the name, then the description, cut if it is long."""
     if paths and skill.path and skill.path != skill.name:
         yield from Text(escape_invisible(skill.path), style="dim", overflow="fold").wrap(console, width)
@@ -132,7 +132,7 @@ def _details(console: Console, skill: ListedSkill, width: int, *, paths: bool) -
 def fact_lines(console: Console, rows: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Text]:
     """Yield rows of a name and facts about it. Each fact has a line of its own. No line is too wide."""
     width = max(console.width, 20)
-    listed = [ListedSkill(name, "") for name, _ in rows]
+    listed = [SkillRow(name, "") for name, _ in rows]
     column = _name_column(listed, width)
     indent = column or _INDENT
     for skill, (_, facts) in zip(listed, rows, strict=True):

@@ -22,7 +22,7 @@ from skillwire import Target
 from skillwire.errors import UnavailableError, VerificationError
 from skillwire.host.connections.connect import connected
 from skillwire.host.connections.traffic import (
-    Answer,
+    AnswerLimits,
     AnswerTooLargeError,
     JsonValueCounter,
     Meter,
@@ -313,13 +313,13 @@ def test_large_honest_lists_are_within_the_limits() -> None:
             ],
         }
         text = json.dumps(entry).encode()
-        meter = Meter(Answer(limits.page_bytes, limits.page_values))
+        meter = Meter(AnswerLimits(limits.page_bytes, limits.page_values))
         for start in range(skills):
             meter.feed(text + b"," if start else text)
 
 
 def test_small_chunks_count_as_more_than_their_bytes() -> None:
-    meter = Meter(Answer(1_000_000, 10))
+    meter = Meter(AnswerLimits(1_000_000, 10))
     for _ in range(3_000):
         meter.feed(b"x")
     with pytest.raises(AnswerTooLargeError, match="more than 1,000,000 bytes"):

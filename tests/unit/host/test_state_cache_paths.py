@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skillwire.core.names import fold_path, portable_fault
+from skillwire.core.names import collision_key, portable_fault
 from skillwire.host.store.cache import cache_path, file_name, label_folder
 
 pytestmark = pytest.mark.rule("H24")
@@ -33,8 +33,8 @@ CACHE = Path("cache")
 def test_cache_paths_are_unique_even_when_case_is_ignored(
     label: str, uri: str, other_label: str, other_uri: str
 ) -> None:
-    one = fold_path(cache_path(CACHE, label, uri).as_posix())
-    other = fold_path(cache_path(CACHE, other_label, other_uri).as_posix())
+    one = collision_key(cache_path(CACHE, label, uri).as_posix())
+    other = collision_key(cache_path(CACHE, other_label, other_uri).as_posix())
     assert (one == other) == ((label, uri) == (other_label, other_uri))
 
 
@@ -65,7 +65,7 @@ def test_file_system_accepts_every_cache_path(label: str, uri: str) -> None:
 
 @given(URIS)
 def test_no_cached_file_has_the_name_of_a_skills_document(uri: str) -> None:
-    assert fold_path(file_name(uri)) != "skill.md"
+    assert collision_key(file_name(uri)) != "skill.md"
 
 
 def test_cache_names_are_readable() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillwire.errors import BadParamsError
 from skillwire.features.base import Call
-from skillwire.pages.connections import Connections
+from skillwire.pages.connections import ConnectGuide
 from skillwire.server.admin import SourceFacts
 
 URL = "https://skills.example/mcp"
@@ -20,7 +20,7 @@ def folder(place: str, kind: str = "folder", given_by: str = "command line") -> 
     return SourceFacts("label", kind, place, "label", given_by, removable=False)
 
 
-def described(connections: Connections) -> list[dict[str, Any]]:
+def described(connections: ConnectGuide) -> list[dict[str, Any]]:
     found: Any = connections.describe(Call({"url": URL}, can_change=False))
     return found["clients"]
 
@@ -28,7 +28,7 @@ def described(connections: Connections) -> list[dict[str, Any]]:
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0/."), min_size=1), min_size=1))
 def test_the_command_names_each_absolute_folder_as_one_word(places: list[str]) -> None:
     sources = list(map(folder, places))
-    clients = described(Connections(lambda: sources, needs_token=False, on_this_machine=True))
+    clients = described(ConnectGuide(lambda: sources, needs_token=False, on_this_machine=True))
     for each in clients:
         absolute = [f"{Path.cwd()}/{place}" for place in places]
         assert shlex.split(each["command"]) == ["skillwire", "install", *absolute, "--client", each["client"]]
@@ -44,7 +44,7 @@ def test_the_command_names_each_absolute_folder_as_one_word(places: list[str]) -
     ids=["remote", "web", "configured"],
 )
 def test_other_sources_have_no_command(facts: SourceFacts, *, here: bool) -> None:
-    connections = Connections(lambda: [facts], needs_token=False, on_this_machine=here)
+    connections = ConnectGuide(lambda: [facts], needs_token=False, on_this_machine=here)
     assert {each["command"] for each in described(connections)} == {""}
 
 
@@ -63,6 +63,6 @@ def test_other_sources_have_no_command(facts: SourceFacts, *, here: bool) -> Non
     ],
 )
 def test_only_an_address_of_a_server_is_described(url: str) -> None:
-    connections = Connections(list, needs_token=False, on_this_machine=True)
+    connections = ConnectGuide(list, needs_token=False, on_this_machine=True)
     with pytest.raises(BadParamsError):
         connections.describe(Call({"url": url}, can_change=False))

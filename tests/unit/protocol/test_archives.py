@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skillwire.core.names import fold_path, parent_paths
+from skillwire.core.names import collision_key, parent_paths
 from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
 from skillwire.protocol.delivery import ArchiveFormat, detect_archive_format
 from skillwire.protocol.packing import choose_archive_format, pack, pack_skill
@@ -227,7 +227,7 @@ def tellable(files: Iterable[str]) -> bool:
     """Whether every file system can tell these paths, and the folders on the way, from each other."""
     paths = set(files)
     folders = {folder for path in paths for folder in parent_paths(path)}
-    return len({fold_path(each) for each in paths | folders}) == len(paths) + len(folders)
+    return len({collision_key(each) for each in paths | folders}) == len(paths) + len(folders)
 
 
 @given(FILES, st.sampled_from(ArchiveFormat))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from skillwire import SkillRecord
 from skillwire.core.json_text import json_bytes
-from skillwire.core.names import fold_path, path_fault, root_uri
+from skillwire.core.names import collision_key, path_fault, root_uri
 from skillwire.core.record import Json
 from skillwire.host import Trust
 from skillwire.protocol.translate import skill_entry
@@ -144,7 +144,7 @@ def test_fastmcp_accepts_what_is_listed_and_refuses_what_is_not(
     fields: dict[str, Json], paths: list[str], data: st.DataObject
 ) -> None:
     fields.pop("name", None)
-    unique = {fold_path(path): path for path in paths}
+    unique = {collision_key(path): path for path in paths}
     unique.pop("skill.md", None)
     entry = entry_of(
         "odd", fields, list(unique.values()), data.draw(st.sampled_from([[], ["a"], ["a b", "%"]]))

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from skillwire.safe_text import escape_invisible
-from skillwire.terminal.skill_table import ListedSkill, table_lines
+from skillwire.terminal.skill_table import SkillRow, table_lines
 
 SKILL = st.builds(
-    ListedSkill,
+    SkillRow,
     st.text("ab-/", min_size=1, max_size=70),
     st.text(max_size=300),
     st.text("ab/", max_size=70),
@@ -23,7 +23,7 @@ SKILL = st.builds(
     width=st.integers(20, 200),
     paths=st.booleans(),
 )
-def test_no_line_is_wider_than_the_terminal(skills: list[ListedSkill], width: int, *, paths: bool) -> None:
+def test_no_line_is_wider_than_the_terminal(skills: list[SkillRow], width: int, *, paths: bool) -> None:
     console = Console(width=width)
     lines = list(table_lines(console, skills, paths=paths))
     assert all(line.cell_len <= width for line in lines)
@@ -33,7 +33,7 @@ def test_no_line_is_wider_than_the_terminal(skills: list[ListedSkill], width: in
 
 
 def test_a_long_description_is_cut_after_two_lines() -> None:
-    skill = ListedSkill("refunds", "word " * 100)
+    skill = SkillRow("refunds", "word " * 100)
     name, *lines = table_lines(Console(width=40), [skill])
     assert name == Text("refunds", style="cyan")
     assert [line.plain.endswith("…") for line in lines] == [False, True]

@@ -48,7 +48,7 @@ def remove(text: str, path: Sequence[str], prune: int = 0) -> str:
         return remove(text, path[:-1], prune - 1) if prune > 0 else put(text, path[:-1], {})
     start, end = _start(pair), _content_end(pair)
     if not mapping.flow_style:
-        return f"{text[: _line_start(text, start)]}{text[_line_end(text, end) :]}"
+        return f"{text[: _line_start(text, start)]}{text[_next_line_start(text, end) :]}"
     if (after := _AFTER.match(text, end)) is not None:
         return f"{text[:start]}{text[after.end() :]}"
     before = text[:start].rstrip()
@@ -111,7 +111,7 @@ def _add(text: str, above: yaml.Node, name: str, parent: yaml.Node, entry: Mappi
         before = text[:start].rstrip(" \t") if start < end else text[:start]
         text = f"{before}{text[end:]}"
     newline = _newline(text)
-    at = _line_end(text, pair[0].end_mark.index)
+    at = _next_line_start(text, pair[0].end_mark.index)
     before = text[:at] if text[:at].endswith("\n") else f"{text[:at]}{newline}"
     lines = yaml_lines(entry, " " * column)
     return before + "".join(f"{line}{newline}" for line in lines) + text[at:]
@@ -154,8 +154,11 @@ def _line_start(text: str, at: int) -> int:
     return text.rfind("\n", 0, at) + 1
 
 
-def _line_end(text: str, at: int) -> int:
-    """Return where the line after `at` starts. A block scalar already ends there."""
+def _next_line_start(text: str, at: int) -> int:
+    """Return the start of the line after `at`, or `at` if it is already the start of a line.
+
+    A block scalar ends at the start of the next line.
+    """
     if text[at - 1 : at] == "\n":
         return at
     end = text.find("\n", at)

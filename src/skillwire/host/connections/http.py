@@ -22,7 +22,13 @@ from skillwire.host.connections.addresses import is_loopback, is_plain_http
 from skillwire.host.connections.errors import LoginAdvice
 from skillwire.host.connections.network import PublicTransport, counting_client, head_trace
 from skillwire.host.connections.target import TokenSource
-from skillwire.host.connections.traffic import Answer, AnswerTooLargeError, JsonValueCounter, Meter, Traffic
+from skillwire.host.connections.traffic import (
+    AnswerLimits,
+    AnswerTooLargeError,
+    JsonValueCounter,
+    Meter,
+    Traffic,
+)
 
 _CODE = -32042
 _MARK = secrets.token_hex(16)
@@ -167,7 +173,7 @@ class _Throttle:
                 await anyio.sleep(self._next - now)
 
 
-def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
+def _answer(request: httpx2.Request, traffic: Traffic) -> AnswerLimits | None:
     """Return the limits for the response to a request. Return None for an endless notification stream."""
     answer = None
     if request.method == "POST":
@@ -177,7 +183,7 @@ def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
         return None
     if answer is not None and answer.stream:
         return None
-    return answer or Answer(traffic.limits.small_answer_bytes, traffic.limits.answer_values)
+    return answer or AnswerLimits(traffic.limits.small_answer_bytes, traffic.limits.answer_values)
 
 
 def _asked_for(response: httpx2.Response) -> str | int | None:
@@ -288,7 +294,7 @@ class _BoundedBody(httpx2.AsyncByteStream):
     """
 
     def __init__(
-        self, stream: httpx2.AsyncByteStream, refusal: str, answer: Answer | None, traffic: Traffic
+        self, stream: httpx2.AsyncByteStream, refusal: str, answer: AnswerLimits | None, traffic: Traffic
     ) -> None:
         self._stream, self._refusal, self._answer, self._traffic = stream, refusal, answer, traffic
 

@@ -24,7 +24,7 @@ from mcp.os.win32.utilities import (
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
-from skillwire.host.connections.traffic import MIN_CHARGE, Answer, JsonValueCounter, Traffic
+from skillwire.host.connections.traffic import MIN_CHARGE, AnswerLimits, JsonValueCounter, Traffic
 from skillwire.safe_text import escape_invisible
 
 _TAIL_BYTES = 2000
@@ -175,7 +175,9 @@ async def _drain(stdout: ByteReceiveStream) -> None:
             left -= len(await stdout.receive())
 
 
-def _message(line: bytes, values: int, limit: Answer, traffic: Traffic) -> SessionMessage | Exception | None:
+def _message(
+    line: bytes, values: int, limit: AnswerLimits, traffic: Traffic
+) -> SessionMessage | Exception | None:
     """Return the message in a line, or None for an empty line.
 
     An oversized or invalid response becomes an error response, so that its request ends. If the request is
@@ -214,7 +216,7 @@ def _count_answer(request: object, size: int, traffic: Traffic) -> bool:
 def _error_answer(line: bytes, reason: str) -> Any:
     """Return an error response for the request to which a line belongs, so that the request ends.
 
-    Returns None if the line is no response, or if its request id cannot be found.
+    Returns None if the line is not a response, or if its request id cannot be found.
     """
     content = _CONTENT.search(line)
     if b'"jsonrpc"' not in line or content is None:

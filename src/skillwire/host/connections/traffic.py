@@ -112,7 +112,7 @@ class Budget:
 
 
 @dataclass(slots=True)
-class Answer:
+class AnswerLimits:
     """The limits for the response to one request."""
 
     max_bytes: int
@@ -130,7 +130,7 @@ class Expected:
 
     max_bytes: int | None = None
     budget: Budget | None = None
-    answer: Answer | None = None
+    answer: AnswerLimits | None = None
 
     @property
     def refused(self) -> str:
@@ -219,7 +219,7 @@ class Traffic:
         self.failure = ""
         """Why the connection was ended; empty while it is open."""
         self.on_failure: Callable[[], None] = lambda: None
-        self._pending: dict[RequestId, Answer] = {}
+        self._pending: dict[RequestId, AnswerLimits] = {}
         self._unanswered = 0
         limit = self.limits
         self._messages = _TokenBucket(limit.unsolicited_messages, limit.unsolicited_messages_per_second)
@@ -239,7 +239,7 @@ class Traffic:
         expected = _expected.get() or Expected()
         expected.answer = self._pending[request] = self._answer(method, expected)
 
-    def answer_to(self, request: object) -> Answer | None:
+    def answer_to(self, request: object) -> AnswerLimits | None:
         """Return the limits for the response to a request, or None if there is no such request."""
         return self._pending.get(_normalize_id(request))
 
@@ -247,18 +247,18 @@ class Traffic:
         """Unregister a request that was answered or cancelled. Return whether it was registered."""
         return self._pending.pop(_normalize_id(request), None) is not None
 
-    def largest(self) -> Answer:
+    def largest(self) -> AnswerLimits:
         """Return the largest limits of all pending responses and of an unsolicited message.
 
         This method is for transports that cannot tell responses apart.
         """
         pending = [each for each in self._pending.values() if not each.stream]
-        return Answer(
+        return AnswerLimits(
             max([each.max_bytes for each in pending] + [self.limits.unsolicited_message_bytes]),
             max([each.max_values for each in pending] + [self.limits.answer_values]),
         )
 
-    def _answer(self, method: str, expected: Expected) -> Answer:
+    def _answer(self, method: str, expected: Expected) -> AnswerLimits:
         limits = self.limits
         by_method: Mapping[str, tuple[int, int]] = {
             "initialize": (limits.initialize_bytes, limits.answer_values),
@@ -272,7 +272,7 @@ class Traffic:
         size, values = by_method.get(method, (limits.small_answer_bytes, limits.answer_values))
         if expected.max_bytes is not None:
             size = min(size, expected.max_bytes)
-        return Answer(size, values, expected.budget, stream=method == _LISTEN)
+        return AnswerLimits(size, values, expected.budget, stream=method == _LISTEN)
 
     # Unsolicited messages from the server
 
@@ -316,7 +316,7 @@ def _normalize_id(request: object) -> RequestId:
 class Meter:
     """Counts the bytes and JSON values of one response as they arrive."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: AnswerLimits) -> None:
         self._answer, self._counter = answer, JsonValueCounter()
         self._size = 0
 

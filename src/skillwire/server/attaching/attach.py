@@ -15,7 +15,12 @@ from skillwire.features.base import all_extensions, all_methods
 from skillwire.library.library import Library
 from skillwire.protocol.messages import LISTEN
 from skillwire.server.attaching.merge import ATTACH_ONCE_HINT, Merger, OriginalHandler
-from skillwire.server.attaching.taken import TakenNames, problems_changed, show_taken_names, without_tools
+from skillwire.server.attaching.taken import (
+    TakenNames,
+    problems_changed,
+    show_taken_names,
+    without_tool_names,
+)
 from skillwire.server.build import PRIVATE, Context, Handler, Params, handler, join_instructions
 from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, ChangeNotifier, can_notify
 from skillwire.server.serve_options import ServeOptions, all_features
@@ -154,7 +159,7 @@ class Attached:
             if "resources" in capabilities and (SUBSCRIBE not in self._theirs):
                 capabilities["resources"]["subscribe"] = can_notify(ctx)
         ours = await self._merger.has_skill_tools(self._theirs, ctx)
-        features = self._features if ours else without_tools(self._features)
+        features = self._features if ours else without_tool_names(self._features)
         if text := join_instructions(result.get("instructions"), features):
             result["instructions"] = text
         return result

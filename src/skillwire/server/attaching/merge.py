@@ -34,7 +34,7 @@ ATTACH_ONCE_HINT = "attach all skills in one call, as in `attach(server, these, 
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListFormat:
     """The format of a list: the member with the items, and the member that identifies an item."""
 
     items: str
@@ -42,10 +42,10 @@ class Listing:
 
 
 LISTS = {
-    RESOURCES_LIST: Listing("resources", "uri"),
-    RESOURCES_TEMPLATES: Listing("resourceTemplates", "uriTemplate"),
-    PROMPTS_LIST: Listing("prompts", "name"),
-    TOOLS_LIST: Listing("tools", "name"),
+    RESOURCES_LIST: ListFormat("resources", "uri"),
+    RESOURCES_TEMPLATES: ListFormat("resourceTemplates", "uriTemplate"),
+    PROMPTS_LIST: ListFormat("prompts", "name"),
+    TOOLS_LIST: ListFormat("tools", "name"),
 }
 
 
@@ -201,7 +201,7 @@ class Merger:
         return any(feature.serves(str(resource.get("uri"))) for feature in self._features)
 
 
-async def _names(theirs: OriginalHandler, listing: Listing, context: Context) -> set[str]:
+async def _names(theirs: OriginalHandler, listing: ListFormat, context: Context) -> set[str]:
     """Return the names in one of the server's lists. Stops at an invalid page and at a repeated cursor."""
     names: set[str] = set()
     cursors: set[str] = set()
@@ -218,7 +218,7 @@ async def _names(theirs: OriginalHandler, listing: Listing, context: Context) ->
     return names
 
 
-def _is_page(result: Any, listing: Listing) -> TypeGuard[dict[str, Any]]:
+def _is_page(result: Any, listing: ListFormat) -> TypeGuard[dict[str, Any]]:
     """Return whether a result is a page of the list."""
     return isinstance(result, dict) and listing.items in result
 

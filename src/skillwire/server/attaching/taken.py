@@ -98,15 +98,15 @@ def show_taken_names(features: Sequence[Feature], taken: TakenNames) -> None:
         feature.documents[ProblemsDocument.uri] = _HostProblems(document, taken)
 
 
-def without_tools(features: Sequence[Feature]) -> list[Feature]:
+def without_tool_names(features: Sequence[Feature]) -> list[Feature]:
     """Return `features`, with instructions that do not name the tools in `SKILL_TOOLS`."""
-    return list(map(_without_tools, features))
+    return list(map(_without_tool_names, features))
 
 
-def _without_tools(feature: Feature) -> Feature:
+def _without_tool_names(feature: Feature) -> Feature:
     if isinstance(feature, OtherScheme):
-        return OtherScheme(_without_tools(feature.inside), feature.uri_base)
-    return feature.without_tools() if isinstance(feature, InstructionsFeature) else feature
+        return OtherScheme(_without_tool_names(feature.inside), feature.uri_base)
+    return feature.without_tool_names() if isinstance(feature, InstructionsFeature) else feature
 
 
 def problems_changed(features: Sequence[Feature], notifier: ChangeNotifier) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skillwire.core.names import SKILL_FILE, fold_path, parent_paths, parents
+from skillwire.core.names import SKILL_FILE, collision_key, parent_paths, parents
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Origin, SkillFile, SkillRecord
 from skillwire.frontmatter.document import SkillDocument
@@ -108,7 +108,7 @@ def misplaced_problem(draft: SkillDraft) -> Problem | None:
     if not folder or folder == draft.name:
         return None
     names = {path.split("/")[0] for path in (*(file.path for file in draft.files), *draft.directories)}
-    if all(fold_path(name) != fold_path(draft.name) for name in names):
+    if all(collision_key(name) != collision_key(draft.name) for name in names):
         return None
     return Problem(
         draft.where,

@@ -73,8 +73,8 @@ class Repository:
         """Whether the ref is a commit, whose content never changes."""
         return _COMMIT.fullmatch(self.ref) is not None
 
-    def readings(self) -> tuple[Self, ...]:
-        """Return what the address may mean, this repository first.
+    def interpretations(self) -> tuple[Self, ...]:
+        """Return every possible meaning of the address, this repository first.
 
         The name of a branch or tag may continue in the path: `finance@feature` may mean the branch
         `feature/finance`. A repository cannot have both branches.

@@ -70,7 +70,7 @@ class GitFetcher(Fetcher):
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self.place = repository.place
-        self._readings = repository.readings()
+        self._interpretations = repository.interpretations()
         self._repository = repository
         """What the address means: the first reading, until the server has told which refs exist."""
         self._limits = limits or Limits()
@@ -82,7 +82,7 @@ class GitFetcher(Fetcher):
 
     def last(self) -> Snapshot | None:
         record = self._cache.record(self._repository.ref, self._repository.path)
-        if record is None and (reading := self._recorded_reading()) is not None:
+        if record is None and (reading := self._recorded_interpretation()) is not None:
             self._repository = reading
             record = self._cache.record(reading.ref, reading.path)
         if record is None:
@@ -95,9 +95,9 @@ class GitFetcher(Fetcher):
             self._snapshot = snapshot
         return self._snapshot if root.is_dir() else None
 
-    def _recorded_reading(self) -> Repository | None:
-        """Return the reading of the address that an earlier process fetched, or None."""
-        return next((each for each in self._readings if self._cache.record(each.ref, each.path)), None)
+    def _recorded_interpretation(self) -> Repository | None:
+        """Return the meaning of the address that an earlier process fetched, or None."""
+        return next((each for each in self._interpretations if self._cache.record(each.ref, each.path)), None)
 
     async def fetch(self) -> Snapshot:
         if self._repository.is_pinned and (last := self.last()) is not None:
@@ -136,9 +136,9 @@ class GitFetcher(Fetcher):
         ref = self._repository.ref
         if not self._repository.is_pinned:
             at, found = await self._remote.first_tip(
-                [each.ref for each in self._readings], self._cache.folder
+                [each.ref for each in self._interpretations], self._cache.folder
             )
-            self._repository = self._readings[at]
+            self._repository = self._interpretations[at]
             return found
         await self._remote.check_reachable(self._cache.folder)
         return RemoteRef(ref, ref)

@@ -133,12 +133,12 @@ def test_any_pasted_text_keeps_its_host_or_is_refused(text: str) -> None:
 
 def test_a_branch_may_continue_in_the_path() -> None:
     repository = Repository.parse("https://github.com/o/r/tree/feature/new/skills/x")
-    readings = [(each.ref, each.path) for each in repository.readings()]
-    assert readings == [
+    interpretations = [(each.ref, each.path) for each in repository.interpretations()]
+    assert interpretations == [
         ("feature", "new/skills/x"),
         ("feature/new", "skills/x"),
         ("feature/new/skills", "x"),
         ("feature/new/skills/x", ""),
     ]
     pinned = Repository.parse(f"https://github.com/o/r/tree/{'a' * 40}/x")
-    assert pinned.readings() == (pinned,)
+    assert pinned.interpretations() == (pinned,)

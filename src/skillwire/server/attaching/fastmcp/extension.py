@@ -34,7 +34,7 @@ from skillwire.protocol.translate import file_resource
 from skillwire.safe_text import quoted
 from skillwire.server.attaching.fastmcp.view import Selection, SkillHolder, View, view_of
 from skillwire.server.attaching.merge import OriginalHandler
-from skillwire.server.attaching.taken import without_tools
+from skillwire.server.attaching.taken import without_tool_names
 from skillwire.server.build import PRIVATE, Context, Handler, Params, join_instructions, respond
 from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, can_notify
 
@@ -167,7 +167,7 @@ class Hooks:
         features: list[Feature] = []
         for holder in view.own:
             shown = (await holder.selections.without(hidden)).features
-            features += shown if await self._has_skill_tools(holder) else without_tools(shown)
+            features += shown if await self._has_skill_tools(holder) else without_tool_names(shown)
         if text := join_instructions(handshake.get("instructions"), features):
             handshake["instructions"] = text
         return handshake
