@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -517,3 +518,22 @@ async def test_our_own_server_offers_its_templates_to_a_host() -> None:
             assert "# Guide to acme" in (await host.session().load("acme:docs/acme/guide")).text
             told = await ask(host.session(), "read_skill", name="acme:docs/other/guide")
             assert told.startswith("error: server `acme`: ")
+
+
+ODD_VALUES = ["50%", "%", "a b", "größe", "a:b", "a?b#c", "it's", "skill:", "SKILL.md", "+", "%zz"]
+
+
+async def test_every_suggested_value_names_a_skill() -> None:
+    async def guide(request: SkillRequest) -> str:
+        return f"# Guide to {request.params['product']}\n"
+
+    live = LiveSkill("docs/{product}/guide", guide, description="Guide.", values={"product": ODD_VALUES})
+    async with Client(SkillServer("s").add(live).build()) as client:
+        source = ServerSource(ConnectedServer("acme", client, limits=Limits()))
+        async with Host(sources=[source], approve=Person()) as host:
+            await host.discover()
+            (template,) = host.registry.templates
+            assert await host.complete(template, "product") == ODD_VALUES
+            for value in ODD_VALUES:
+                for name in (f"acme:docs/{value}/guide", f"acme:docs/{quote(value, safe='')}/guide"):
+                    assert f"# Guide to {value}\n" in (await host.session().load(name)).text, name
