@@ -24,6 +24,7 @@ from skillwire.library.references import (
     find_below,
     find_matches,
     is_document_name,
+    paths_by_end,
     spellings,
 )
 from skillwire.protocol.claims import FileClaim, SkillClaim
@@ -216,12 +217,18 @@ class Registry:
     def _instance(self, name: str, path: str, label: str) -> HostReference | None:
         """Return the skill that a template of a server or folder has at this path, or None if none fits.
 
-        Raises `AmbiguousNameError` if several templates fit with different URIs.
+        If none has this whole path, the path may be the end of one. Raises `AmbiguousNameError` if several
+        templates fit with different URIs.
         """
-        own = [each for each in self.templates if each.label == label]
-        found = dict.fromkeys(
-            uri for split in spellings(path) for each in own if (uri := each.instance(split.path)) is not None
+        own, splits = [each for each in self.templates if each.label == label], spellings(path)
+        whole = ((each, split.path) for split in splits for each in own)
+        ends = (
+            (each, longer)
+            for split in splits
+            for each in own
+            for longer in paths_by_end([each.path], split.segments)
         )
+        found = _instances(whole) or _instances(ends)
         if len(found) > 1:
             raise AmbiguousNameError(name, [f"{label}:{uri}" for uri in found])
         return next((self._known_or_unlisted(label, uri) for uri in found), None)
@@ -521,6 +528,11 @@ def _document_uri(uri: str) -> str:
     folder = uri.rstrip("/")
     before, slash, last = folder.rpartition("/")
     return f"{before if slash and is_document_name(last) else folder}/{SKILL_FILE}"
+
+
+def _instances(paths: Iterable[tuple[HostedTemplate, str]]) -> list[str]:
+    """Return the URIs that templates have for these paths, each once."""
+    return list(dict.fromkeys(uri for each, path in paths if (uri := each.instance(path)) is not None))
 
 
 def _spelled(path: str) -> list[str]:

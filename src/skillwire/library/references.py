@@ -222,13 +222,20 @@ def _ending(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> Iterable[Sk
 
 
 def _instances_by_end(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> Iterator[Match[Skill]]:
-    """Yield the instances of patterns whose path ends with `segments`.
+    """Yield the instances of patterns whose path ends with `segments`."""
+    for path in paths_by_end(skills.patterns, segments):
+        if skills.has_instance(path):
+            yield Match(None, path)
+
+
+def paths_by_end(patterns: Iterable[str], segments: tuple[str, ...]) -> Iterator[str]:
+    """Yield each path that ends with `segments` and may be that of an instance of a pattern.
 
     The pattern must have further segments before them. In the pattern, all of those further segments and at
     least one of `segments` must be literal.
     """
     seen: set[str] = set()
-    for pattern in skills.patterns:
+    for pattern in patterns:
         parts = pattern.split("/")
         at = max(len(parts) - len(segments), 0)
         before, compared = parts[:at], parts[at:]
@@ -237,6 +244,5 @@ def _instances_by_end(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> I
             continue
         if all("{" in part for part in compared):
             continue
-        if skills.has_instance(path):
-            seen.add(path)
-            yield Match(None, path)
+        seen.add(path)
+        yield path

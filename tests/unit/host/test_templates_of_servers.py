@@ -217,6 +217,28 @@ async def test_text_of_a_template_skill_names_another_below_it() -> None:
         assert "Does notes." in text
 
 
+@every_era
+@pytest.mark.parametrize(
+    "name",
+    ["acme:docs/acme/guide", "acme/docs/acme/guide", "acme:/docs/acme/guide/skill.md", "acme:acme/guide"],
+)
+async def test_skill_of_a_template_is_found_by_the_end_of_its_path(mode: Any, name: str) -> None:
+    script = ScriptedServer(
+        templates=[{**DOCS, "uriTemplate": "mem://owner/repo/docs/{product}/guide/SKILL.md"}]
+    )
+    script.publish("owner/repo/docs/acme/guide", scheme="mem")
+    (entry,) = script.entries
+    script.publish("refunds")
+    script.entries, script.got = script.entries[1:], {entry["uri"]: entry}
+    async with open_host(mode, Person(), acme=script) as host:
+        text = await ask(host.session(), "read_skill", name=name)
+        assert text.startswith("The skill `acme:mem://owner/repo/docs/acme/guide`, from the server `acme`.")
+        with pytest.raises(UnknownNameError):
+            host.registry.find("acme:guide")
+        with pytest.raises(RequestError):
+            host.registry.find("docs/acme/guide")
+
+
 @pytest.mark.rule("H10")
 @pytest.mark.parametrize("name", ["docs/acme/guide", "guide", "acme/guide", "beta:docs/acme/guide", ACME])
 async def test_template_gives_no_name_without_its_label(name: str) -> None:
@@ -388,9 +410,9 @@ def test_no_template_is_found_under_another_label(
     except RequestError:
         return
     if meant.skill is None:
-        assert prefix or path.startswith(("one/", "two/"))
+        assert prefix or path.lstrip("/").startswith(("one/", "two/"))
         label, uri = meant.identity
-        assert label == (prefix.rstrip(":/skil") or path.partition("/")[0])
+        assert label == (prefix.rstrip(":/skil") or path.lstrip("/").partition("/")[0])
         claims = [each.claim for each in templates if each.label == label and each.claim is not None]
         assert "://" in prefix or any(each.match(uri) is not None for each in claims)
 

@@ -125,6 +125,12 @@ def test_path_in_a_skill_is_relative_to_that_skill() -> None:
     assert caught.value.handles == ["one/files", "two/files"]
 
 
+def test_file_of_a_skill_comes_before_the_end_of_a_path() -> None:
+    names = names_of("review", "b/review/references")
+    assert shown(names.resolve("review/references")) == "review references"
+    assert shown(names.resolve("b/review/references")) == "b/review/references"
+
+
 def test_ambiguous_end_of_a_path_lists_every_fit() -> None:
     names = names_of("a/team/review", "b/team/review", "c/review")
     with pytest.raises(AmbiguousNameError) as caught:
