@@ -231,12 +231,12 @@ async def test_skill_of_a_template_is_found_by_the_end_of_its_path(mode: Any, na
     script.publish("refunds")
     script.entries, script.got = script.entries[1:], {entry["uri"]: entry}
     async with open_host(mode, Person(), acme=script) as host:
-        text = await ask(host.session(), "read_skill", name=name)
-        assert text.startswith("The skill `acme:mem://owner/repo/docs/acme/guide`, from the server `acme`.")
         with pytest.raises(UnknownNameError):
             host.registry.find("acme:guide")
         with pytest.raises(RequestError):
             host.registry.find("docs/acme/guide")
+        text = await ask(host.session(), "read_skill", name=name)
+        assert text.startswith("The skill `acme:mem://owner/repo/docs/acme/guide`, from the server `acme`.")
 
 
 @pytest.mark.rule("H10")
