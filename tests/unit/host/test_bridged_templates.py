@@ -262,7 +262,7 @@ async def test_text_of_one_server_reads_nothing_from_another(mode: str, state: S
 
 
 @pytest.mark.rule("H9", "H22")
-async def test_uri_in_the_text_of_a_skill_means_a_skill_of_its_server(mode: str, state: State) -> None:
+async def test_uri_in_a_text_means_a_skill_of_its_server(mode: str, state: State) -> None:
     """A bridge publishes the skills below labels, but their texts name them as on their servers."""
     evil, other = ScriptedServer(), upstream()
     evil.publish("helper", {"a.md": b"own file"})

@@ -91,7 +91,7 @@ async def test_every_spelling_reads_the_same_file(mode: Any, name: str, path: st
         "skill://workspace/review/files/SKILL.md",
     ],
 )
-async def test_inner_document_that_is_no_skill_is_read_as_a_file(mode: Any, listed: str, path: str) -> None:
+async def test_inner_document_without_a_skill_is_a_file(mode: Any, listed: str, path: str) -> None:
     script = ScriptedServer()
     script.publish("workspace/review", {listed: b"# Steps\n"})
     async with open_host(mode, Person(), acme=script) as host:

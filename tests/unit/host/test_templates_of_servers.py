@@ -222,7 +222,7 @@ async def test_text_of_a_template_skill_names_another_below_it() -> None:
     "name",
     ["acme:docs/acme/guide", "acme/docs/acme/guide", "acme:/docs/acme/guide/skill.md", "acme:acme/guide"],
 )
-async def test_skill_of_a_template_is_found_by_the_end_of_its_path(mode: Any, name: str) -> None:
+async def test_end_of_a_path_finds_a_template_skill(mode: Any, name: str) -> None:
     script = ScriptedServer(
         templates=[{**DOCS, "uriTemplate": "mem://owner/repo/docs/{product}/guide/SKILL.md"}]
     )

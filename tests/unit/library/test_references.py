@@ -125,7 +125,7 @@ def test_path_in_a_skill_is_relative_to_that_skill() -> None:
     assert caught.value.handles == ["one/files", "two/files"]
 
 
-def test_file_of_a_skill_comes_before_the_end_of_a_path() -> None:
+def test_file_of_a_skill_comes_before_path_ends() -> None:
     names = names_of("review", "b/review/references")
     assert shown(names.resolve("review/references")) == "review references"
     assert shown(names.resolve("b/review/references")) == "b/review/references"
@@ -145,7 +145,7 @@ def test_ambiguous_end_of_a_path_lists_every_fit() -> None:
 
 @pytest.mark.parametrize("listed", ["files/skill.md", "files/SKILL.md"])
 @pytest.mark.parametrize("last", ["skill.md", "SKILL.md", "Skill.md"])
-def test_inner_document_that_is_no_skill_is_a_file_in_every_spelling(listed: str, last: str) -> None:
+def test_inner_document_without_a_skill_is_a_file(listed: str, last: str) -> None:
     """Text such as `/acme/review/files/skill.md` also works if the folder `files` is not a skill."""
     source = MemorySource([skill("acme/review", files={listed: b"inner\n"}), skill("other")], label="team")
     names = Names(catalog_of(source))
