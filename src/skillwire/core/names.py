@@ -53,7 +53,7 @@ def suggest_name(text: str) -> str:
 
 
 def find_close_matches(word: str, known: Iterable[str], number: int, *, cutoff: float = _CUTOFF) -> list[str]:
-    """Return at most `number` known names that are most similar to `word`, best first.
+    """Return at most `number` known names that are most similar to `word`, best first. Ignore case.
 
     `cutoff` is the minimum similarity, from 0 to 1. A fast comparison of letter pairs selects the best eight
     of the first 20,000 names. Only these eight are compared exactly. A word of more than 64 characters has no
@@ -63,16 +63,18 @@ def find_close_matches(word: str, known: Iterable[str], number: int, *, cutoff: 
         return []
     import difflib  # noqa: PLC0415 - only after a typo
 
+    word = word.lower()
     pairs = _pairs(word)
     shortest, longest = len(word) * _CUTOFF / (2 - _CUTOFF), len(word) * (2 - _CUTOFF) / _CUTOFF
     fitting = (name for name in islice(known, _MAX_COMPARED) if shortest <= len(name) <= longest)
 
     def shared(name: str) -> float:
-        own = _pairs(name)
+        own = _pairs(name.lower())
         return len(pairs & own) / (len(pairs) + len(own))
 
     best = nlargest(_MAX_COMPARED_EXACTLY, fitting, key=shared)
-    return difflib.get_close_matches(word, best, n=number, cutoff=cutoff)
+    names = {name.lower(): name for name in reversed(best)}
+    return [names[each] for each in difflib.get_close_matches(word, names, n=number, cutoff=cutoff)]
 
 
 def _pairs(word: str) -> set[tuple[str, str]]:

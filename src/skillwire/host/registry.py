@@ -20,8 +20,11 @@ from skillwire.library.references import (
     Match,
     SkillPaths,
     SplitReference,
+    document_names,
     find_below,
     find_matches,
+    is_document_name,
+    paths_by_end,
     spellings,
 )
 from skillwire.protocol.claims import FileClaim, SkillClaim
@@ -214,12 +217,18 @@ class Registry:
     def _instance(self, name: str, path: str, label: str) -> HostReference | None:
         """Return the skill that a template of a server or folder has at this path, or None if none fits.
 
-        Raises `AmbiguousNameError` if several templates fit with different URIs.
+        If none has this whole path, the path may be the end of one. Raises `AmbiguousNameError` if several
+        templates fit with different URIs.
         """
-        own = [each for each in self.templates if each.label == label]
-        found = dict.fromkeys(
-            uri for split in spellings(path) for each in own if (uri := each.instance(split.path)) is not None
+        own, splits = [each for each in self.templates if each.label == label], spellings(path)
+        whole = ((each, split.path) for split in splits for each in own)
+        ends = (
+            (each, longer)
+            for split in splits
+            for each in own
+            for longer in paths_by_end([each.path], split.segments)
         )
+        found = _instances(whole) or _instances(ends)
         if len(found) > 1:
             raise AmbiguousNameError(name, [f"{label}:{uri}" for uri in found])
         return next((self._known_or_unlisted(label, uri) for uri in found), None)
@@ -276,7 +285,7 @@ class Registry:
         while (end := name.rfind("/", 0, end)) > 0:
             if (skill := self._by_handle.get(name[:end])) is not None and ":" in skill.handle:
                 path = name[end + 1 :]
-                is_document = path.lower() == SKILL_FILE.lower()
+                is_document = is_document_name(path)
                 if is_document or path in _inside(skill):
                     return HostReference(skill.identity, skill, "" if is_document else path)
         return None
@@ -312,11 +321,15 @@ class Registry:
         if found := [each for each in self._by_uri.get(main, ()) if includes(each)]:
             return [Match(each, _full_path(each)) for each in found]
         matches: dict[str, Match[HostedSkill]] = {}
-        folder = uri.rstrip("/")
+        folder = written = uri.rstrip("/")
         while folder := folder.rpartition("/")[0]:
             for each in self._by_uri.get(f"{folder}/{SKILL_FILE}", ()):
-                inside = unquote(uri.rstrip("/").removeprefix(f"{folder}/"))
-                if includes(each) and each.label not in matches and inside in _inside(each):
+                path = unquote(written.removeprefix(f"{folder}/"))
+                if not includes(each) or each.label in matches:
+                    continue
+                if (
+                    inside := next((one for one in _spelled(path) if one in _inside(each)), None)
+                ) is not None:
                     matches[each.label] = Match(each, _full_path(each), inside)
         return list(matches.values())
 
@@ -331,7 +344,7 @@ class Registry:
         for split in spellings(name):
             # A path that starts with a label must not resolve to a skill of another server (H9).
             if (label := self._named_label(split)) is not None:
-                document = [SKILL_FILE] if split.is_document else []
+                document = [split.document] if split.is_document else []
                 rest = "/".join([*split.segments[1:], *document])
                 whole = self._one(name, find_matches(self._paths(self._of(label)), name))
                 return whole or self._in_label(name, label, rest)
@@ -513,9 +526,20 @@ def _full_path(skill: HostedSkill) -> str:
 def _document_uri(uri: str) -> str:
     """Return the URI of the `SKILL.md` for the URI of a skill's folder or of its `SKILL.md`."""
     folder = uri.rstrip("/")
-    if folder.lower().endswith(f"/{SKILL_FILE.lower()}"):
-        folder = folder[: -len(SKILL_FILE) - 1]
-    return f"{folder}/{SKILL_FILE}"
+    before, slash, last = folder.rpartition("/")
+    return f"{before if slash and is_document_name(last) else folder}/{SKILL_FILE}"
+
+
+def _instances(paths: Iterable[tuple[HostedTemplate, str]]) -> list[str]:
+    """Return the URIs that templates have for these paths, each once."""
+    return list(dict.fromkeys(uri for each, path in paths if (uri := each.instance(path)) is not None))
+
+
+def _spelled(path: str) -> list[str]:
+    """Return the path in a skill, and its other spellings if it ends in `SKILL.md`, in any case."""
+    before, slash, last = path.rpartition("/")
+    names = document_names(last) if is_document_name(last) else [last]
+    return [f"{before}{slash}{name}" for name in names]
 
 
 def _inside(skill: HostedSkill) -> set[str]:
@@ -533,7 +557,7 @@ def _skills_first(paths: _Paths, found: list[Match[HostedSkill]]) -> list[Match[
     """Return the matches, or only the nested listed skill if a match is its `SKILL.md` (H18)."""
     for each in found:
         folder, _, last = each.file.rpartition("/")
-        if last == SKILL_FILE and folder and (inner := paths.at(f"{each.path}/{folder}")):
+        if is_document_name(last) and folder and (inner := paths.at(f"{each.path}/{folder}")):
             return [Match(skill, paths.path_of(skill)) for skill in inner]
     return found
 

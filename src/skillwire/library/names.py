@@ -19,8 +19,11 @@ from skillwire.library.references import (
     MAX_REFERENCE,
     Match,
     SkillPaths,
+    document_names,
+    find_at,
     find_below,
     find_matches,
+    is_document_name,
     spellings,
 )
 from skillwire.library.template_overlaps import explain_taken
@@ -146,12 +149,14 @@ class Names:
     ) -> Reference:
         """Return the skill or file that `name` refers to.
 
-        `name` is a handle, a URI, `label:name`, a path of a skill or file, or the end of such a path. With
-        `base`, paths below that skill are tried first. Raises `AmbiguousNameError`; `TemplateNameError` if
-        only a template has the name; or else `UnknownNameError`, which explains the wrong template parameter
-        or suggests similar names. If `offered` is given, only those names are suggested.
+        `name` is a handle, a URI, `label:name`, a path of a skill or file, or the end of such a path. For a
+        skill below the label of its source, the URI in that source also works. With `base`, paths below that
+        skill are tried first. Raises `AmbiguousNameError`; `TemplateNameError` if only a template has the
+        name; or else `UnknownNameError`, which explains the wrong template parameter or suggests similar
+        names. If `offered` is given, only those names are suggested.
         """
-        found = self._find_by_uri(name) if "://" in name else self._find_by_text(name, base)
+        is_uri = "://" in name
+        found = self._find_by_any_uri(name, base) if is_uri else self._find_by_text(name, base)
         if len(found) > 1:
             raise AmbiguousNameError(name, [self._shown(each) for each in found])
         if not found:
@@ -214,15 +219,37 @@ class Names:
             self._owners[name] = None if is_ambiguous else bare_name_owner(sharing)
         return self._owners[name]
 
+    def _find_by_any_uri(self, uri: str, base: SkillRecord | None) -> list[Reference]:
+        """Return what a URI refers to here, or else in a source whose skills are published below its label.
+
+        The text of a server's skill refers to skills of that server (H9).
+        """
+        if base is not None and base.origin.foreign and (found := self._find_by_own_uri(uri, base)):
+            return found
+        return self._find_by_uri(uri) or self._find_by_own_uri(uri, base) or self._find_by_own_uri(uri)
+
+    def _find_by_own_uri(self, uri: str, base: SkillRecord | None = None) -> list[Reference]:
+        """Return the skills or files with this URI in their own source, which is that of `base` if given."""
+        path = uri[:MAX_REFERENCE].partition("://")[2]
+        every = (each.origin.source for each in self._entries.values())
+        labels = dict.fromkeys((*every, *(each.label for each in self._catalog.templates)))
+        found: dict[tuple[str, str], Reference] = {}
+        for label in labels if base is None else [base.origin.source]:
+            for each in self._references(find_at(self._paths(label), f"{label}/{path}")):
+                found[each.entry.uri, each.path] = each
+        return list(found.values())
+
     def _find_by_uri(self, uri: str) -> list[Reference]:
-        folder = uri.rstrip("/")
-        if folder.lower().endswith(f"/{SKILL_FILE.lower()}"):
-            folder = folder[: -len(SKILL_FILE) - 1]
+        folder, uris = uri.rstrip("/"), [uri.rstrip("/")]
+        before, _, last = folder.rpartition("/")
+        if is_document_name(last):
+            folder, uris = before, [f"{before}/{name}" for name in document_names(last)]
         main = f"{folder}/{SKILL_FILE}"
         if (entry := self._entries.get(main)) is not None:
             return [Reference(entry)]
         for outer in enclosing_skills(self._entries, self._catalog.above, folder):
-            path = next((path for path in _paths_in(outer) if outer.uri_of(path) in {uri, folder}), None)
+            inside = {outer.uri_of(path): path for path in _paths_in(outer)}
+            path = next((inside[each] for each in (*uris, folder) if each in inside), None)
             if path is not None:
                 return [Reference(outer, path)]
         instance = None if main in self._catalog.entries else self._catalog.instance(main)

@@ -67,8 +67,12 @@ class SplitReference:
     """A reference as path segments."""
 
     segments: tuple[str, ...]
-    is_document: bool
-    """Whether the reference ends in `SKILL.md`, in any case. If so, `segments` omits it."""
+    document: str = ""
+    """The last segment as written, if it is `SKILL.md` in any case. If so, `segments` omits it."""
+
+    @property
+    def is_document(self) -> bool:
+        return bool(self.document)
 
     @property
     def path(self) -> str:
@@ -80,12 +84,23 @@ class SplitReference:
         if len(text) > MAX_REFERENCE or not text.isprintable():
             return None
         segments = [segment for segment in text.replace("\\", "/").split("/") if segment not in {"", "."}]
-        is_document = bool(segments) and segments[-1].lower() == SKILL_FILE.lower()
-        if is_document:
-            segments.pop()
-        if ".." in segments or len(segments) > _MAX_SEGMENTS or not (segments or is_document):
+        document = segments.pop() if segments and is_document_name(segments[-1]) else ""
+        if ".." in segments or len(segments) > _MAX_SEGMENTS or not (segments or document):
             return None
-        return cls(tuple(segments), is_document)
+        return cls(tuple(segments), document)
+
+
+def is_document_name(name: str) -> bool:
+    """Return whether the name of a file is `SKILL.md`, in any case."""
+    return name.lower() == SKILL_FILE.lower()
+
+
+def document_names(written: str = SKILL_FILE) -> list[str]:
+    """Return the names that the file may have if a reference calls it `SKILL.md`, in any case.
+
+    A skill may list the file of a folder inside it as `skill.md`.
+    """
+    return list(dict.fromkeys((written, SKILL_FILE, SKILL_FILE.lower())))
 
 
 def spellings(text: str) -> list[SplitReference]:
@@ -107,6 +122,14 @@ def find_matches(skills: SkillPaths[Skill], text: str) -> list[Match[Skill]]:
     return []
 
 
+def find_at(skills: SkillPaths[Skill], path: str) -> list[Match[Skill]]:
+    """Return the skills, the instance of a pattern or the files that have exactly this path."""
+    for split in spellings(path):
+        if split.segments and (found := _find_whole(skills, split) or _find_files(skills, split)):
+            return found
+    return []
+
+
 def find_below(skills: SkillPaths[Skill], text: str, base: Skill) -> list[Match[Skill]]:
     """Return what a reference in the text of `base` means: its files, or skills below it and their files."""
     for split in spellings(text):
@@ -117,7 +140,8 @@ def find_below(skills: SkillPaths[Skill], text: str, base: Skill) -> list[Match[
 
 def _find_below(skills: SkillPaths[Skill], split: SplitReference, base: Skill) -> list[Match[Skill]]:
     root = skills.path_of(base)
-    files = ["/".join([*split.segments, SKILL_FILE])]
+    documents = document_names(split.document or SKILL_FILE)
+    files = ["/".join([*split.segments, name]) for name in documents]
     if not split.is_document:
         files.insert(0, split.path)
     for file in files:
@@ -125,7 +149,7 @@ def _find_below(skills: SkillPaths[Skill], split: SplitReference, base: Skill) -
             return [Match(base, root, "" if file == SKILL_FILE else file)]
     if not split.segments:
         return []
-    inner = SplitReference((*root.split("/"), *split.segments), split.is_document)
+    inner = SplitReference((*root.split("/"), *split.segments), split.document)
     return _find_whole(skills, inner) or _find_files(skills, inner)
 
 
@@ -153,7 +177,12 @@ def _find_whole(skills: SkillPaths[Skill], split: SplitReference) -> list[Match[
 
 def _prefixes(split: SplitReference) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield each division of a reference into a skill's path and a file's path, longest skill path first."""
-    segments = (*split.segments, SKILL_FILE) if split.is_document else split.segments
+    segments = split.segments
+    if split.is_document:
+        for end in range(len(segments), 0, -1):
+            for name in document_names(split.document):
+                yield segments[:end], "/".join([*segments[end:], name])
+        return
     for end in range(len(segments) - 1, 0, -1):
         yield segments[:end], "/".join(segments[end:])
 
@@ -193,13 +222,20 @@ def _ending(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> Iterable[Sk
 
 
 def _instances_by_end(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> Iterator[Match[Skill]]:
-    """Yield the instances of patterns whose path ends with `segments`.
+    """Yield the instances of patterns whose path ends with `segments`."""
+    for path in paths_by_end(skills.patterns, segments):
+        if skills.has_instance(path):
+            yield Match(None, path)
+
+
+def paths_by_end(patterns: Iterable[str], segments: tuple[str, ...]) -> Iterator[str]:
+    """Yield each path that ends with `segments` and may be that of an instance of a pattern.
 
     The pattern must have further segments before them. In the pattern, all of those further segments and at
     least one of `segments` must be literal.
     """
     seen: set[str] = set()
-    for pattern in skills.patterns:
+    for pattern in patterns:
         parts = pattern.split("/")
         at = max(len(parts) - len(segments), 0)
         before, compared = parts[:at], parts[at:]
@@ -208,6 +244,5 @@ def _instances_by_end(skills: SkillPaths[Skill], segments: tuple[str, ...]) -> I
             continue
         if all("{" in part for part in compared):
             continue
-        if skills.has_instance(path):
-            seen.add(path)
-            yield Match(None, path)
+        seen.add(path)
+        yield path

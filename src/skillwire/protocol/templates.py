@@ -27,7 +27,7 @@ _SHOWN_DESCRIPTION = 1024
 """Maximum number of characters of a description. This is the limit in the Agent Skills standard (H27)."""
 _SUFFIX = f"/{SKILL_FILE}"
 _HEAD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_REFUSED_IN_VALUES = frozenset("%/\\{}")
+_REFUSED_IN_VALUES = frozenset("/\\{}")
 _REFUSED_IN_LITERALS = frozenset("/\\{}?#")
 
 
@@ -112,14 +112,15 @@ class TemplateClaim:
 def is_template_value(value: str) -> bool:
     """Return whether a parameter may have this value.
 
-    The value must be printable, not too long, without braces, and a single path segment even if it is decoded
-    once more.
+    The value must be printable, not too long, without braces, and a single path segment. It must not change
+    if it is decoded once more: `50%` is accepted, `50%25` and `%2F` are not.
     """
     return (
         0 < len(value) <= _MAX_VALUE
         and value not in {".", ".."}
         and value.isprintable()
         and not _REFUSED_IN_VALUES & set(value)
+        and unquote(value) == value
     )
 
 

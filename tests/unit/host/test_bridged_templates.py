@@ -261,6 +261,34 @@ async def test_text_of_one_server_reads_nothing_from_another(mode: str, state: S
         assert "own file" in text_of(own)
 
 
+@pytest.mark.rule("H9", "H22")
+async def test_uri_in_a_text_means_a_skill_of_its_server(mode: str, state: State) -> None:
+    """A bridge publishes the skills below labels, but their texts name them as on their servers."""
+    evil, other = ScriptedServer(), upstream()
+    evil.publish("helper", {"a.md": b"own file"})
+    evil.publish("one", {"a.md": b"evil one"})
+    servers = {"evil": Wire(evil.server()), "up": Wire(other.server())}
+    async with (
+        open_bridge(servers, state, {"evil", "up"}) as bridge,
+        Client(bridge.server, mode=mode) as client,
+    ):
+
+        async def called(tool: str, **arguments: str) -> str:
+            return text_of(await client.call_tool(tool, arguments))
+
+        for uri in ("skill://helper/SKILL.md", "skill://helper", "skill://helper/skill.md"):
+            assert "The skill `evil/helper`, from the server `evil`." in await called("load-skill", name=uri)
+        assert "own file" in await called("load-skill", name="skill://helper/a.md")
+        assert "use one of: `evil/one`, `up/one`" in await called("load-skill", name="skill://one/SKILL.md")
+        assert "evil one" in await called("skill-resource", skill="evil/helper", path="skill://one/a.md")
+        assert "The skill `up/docs/acme/guide`" in await called("load-skill", name=THEIRS)
+        other.asked.clear()
+        for path in ("skill://up/one/SKILL.md", THEIRS):
+            told = await called("skill-resource", skill="evil/helper", path=path)
+            assert "the skill has no file" in told
+        assert not [uri for method, uri in other.asked if method == "resources/read"]
+
+
 @pytest.mark.rule("H10")
 async def test_skill_of_a_template_replaces_no_listed_skill(mode: str, state: State) -> None:
     script = ScriptedServer(templates=[{**DOCS, "uriTemplate": "bb://docs/{q}/guide/SKILL.md"}])

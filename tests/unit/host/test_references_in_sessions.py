@@ -78,6 +78,33 @@ async def test_every_spelling_reads_the_same_file(mode: Any, name: str, path: st
         assert "# Guide" in await ask(session, "read_skill", name="acme:review/references/guide.md")
 
 
+@every_era
+@pytest.mark.parametrize("listed", ["files/skill.md", "files/SKILL.md"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "files/skill.md",
+        "./files/SKILL.md",
+        "/workspace/review/files/skill.md",
+        "review/files/SKILL.md",
+        "skill://workspace/review/files/skill.md",
+        "skill://workspace/review/files/SKILL.md",
+    ],
+)
+async def test_inner_document_without_a_skill_is_a_file(mode: Any, listed: str, path: str) -> None:
+    script = ScriptedServer()
+    script.publish("workspace/review", {listed: b"# Steps\n"})
+    async with open_host(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:review")
+        for tool, arguments in (
+            ("read_skill", {"name": path}),
+            ("read_skill", {"name": f"acme:{path}" if "://" in path else f"acme:review/{listed}"}),
+            ("read_skill_file", {"name": "acme:review", "path": path}),
+        ):
+            assert "# Steps" in await ask(session, tool, **arguments), (tool, arguments)
+
+
 @pytest.mark.rule("H14", "H18")
 async def test_file_of_a_skill_that_is_not_loaded_is_refused() -> None:
     async with open_host("auto", Person(), acme=(script := workspace()), beta=honest("review")) as host:

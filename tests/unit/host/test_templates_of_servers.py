@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -216,6 +217,28 @@ async def test_text_of_a_template_skill_names_another_below_it() -> None:
         assert "Does notes." in text
 
 
+@every_era
+@pytest.mark.parametrize(
+    "name",
+    ["acme:docs/acme/guide", "acme/docs/acme/guide", "acme:/docs/acme/guide/skill.md", "acme:acme/guide"],
+)
+async def test_end_of_a_path_finds_a_template_skill(mode: Any, name: str) -> None:
+    script = ScriptedServer(
+        templates=[{**DOCS, "uriTemplate": "mem://owner/repo/docs/{product}/guide/SKILL.md"}]
+    )
+    script.publish("owner/repo/docs/acme/guide", scheme="mem")
+    (entry,) = script.entries
+    script.publish("refunds")
+    script.entries, script.got = script.entries[1:], {entry["uri"]: entry}
+    async with open_host(mode, Person(), acme=script) as host:
+        with pytest.raises(UnknownNameError):
+            host.registry.find("acme:guide")
+        with pytest.raises(RequestError):
+            host.registry.find("docs/acme/guide")
+        text = await ask(host.session(), "read_skill", name=name)
+        assert text.startswith("The skill `acme:mem://owner/repo/docs/acme/guide`, from the server `acme`.")
+
+
 @pytest.mark.rule("H10")
 @pytest.mark.parametrize("name", ["docs/acme/guide", "guide", "acme/guide", "beta:docs/acme/guide", ACME])
 async def test_template_gives_no_name_without_its_label(name: str) -> None:
@@ -387,9 +410,9 @@ def test_no_template_is_found_under_another_label(
     except RequestError:
         return
     if meant.skill is None:
-        assert prefix or path.startswith(("one/", "two/"))
+        assert prefix or path.lstrip("/").startswith(("one/", "two/"))
         label, uri = meant.identity
-        assert label == (prefix.rstrip(":/skil") or path.partition("/")[0])
+        assert label == (prefix.rstrip(":/skil") or path.lstrip("/").partition("/")[0])
         claims = [each.claim for each in templates if each.label == label and each.claim is not None]
         assert "://" in prefix or any(each.match(uri) is not None for each in claims)
 
@@ -517,3 +540,22 @@ async def test_our_own_server_offers_its_templates_to_a_host() -> None:
             assert "# Guide to acme" in (await host.session().load("acme:docs/acme/guide")).text
             told = await ask(host.session(), "read_skill", name="acme:docs/other/guide")
             assert told.startswith("error: server `acme`: ")
+
+
+ODD_VALUES = ["50%", "%", "a b", "größe", "a:b", "a?b#c", "it's", "skill:", "SKILL.md", "+", "%zz"]
+
+
+async def test_every_suggested_value_names_a_skill() -> None:
+    async def guide(request: SkillRequest) -> str:
+        return f"# Guide to {request.params['product']}\n"
+
+    live = LiveSkill("docs/{product}/guide", guide, description="Guide.", values={"product": ODD_VALUES})
+    async with Client(SkillServer("s").add(live).build()) as client:
+        source = ServerSource(ConnectedServer("acme", client, limits=Limits()))
+        async with Host(sources=[source], approve=Person()) as host:
+            await host.discover()
+            (template,) = host.registry.templates
+            assert await host.complete(template, "product") == ODD_VALUES
+            for value in ODD_VALUES:
+                for name in (f"acme:docs/{value}/guide", f"acme:docs/{quote(value, safe='')}/guide"):
+                    assert f"# Guide to {value}\n" in (await host.session().load(name)).text, name

@@ -14,6 +14,13 @@ from skillwire.sources import Scan, Source
 from tests.support.clients import skill
 
 FILES = {"references/guide.md": b"g\n", "scripts/run.py": b"r\n"}
+ODD_FILES = {
+    "notes/skill.md": b"n\n",
+    "a b/größe 50%.md": b"o\n",
+    "%41.md": b"p\n",
+    "A.md": b"q\n",
+    ":x,y.md": b"z\n",
+}
 
 
 class Templated(MemorySource):
@@ -118,6 +125,12 @@ def test_path_in_a_skill_is_relative_to_that_skill() -> None:
     assert caught.value.handles == ["one/files", "two/files"]
 
 
+def test_file_of_a_skill_comes_before_path_ends() -> None:
+    names = names_of("review", "b/review/references")
+    assert shown(names.resolve("review/references")) == "review references"
+    assert shown(names.resolve("b/review/references")) == "b/review/references"
+
+
 def test_ambiguous_end_of_a_path_lists_every_fit() -> None:
     names = names_of("a/team/review", "b/team/review", "c/review")
     with pytest.raises(AmbiguousNameError) as caught:
@@ -128,6 +141,28 @@ def test_ambiguous_end_of_a_path_lists_every_fit() -> None:
     assert caught.value.handles == ["a/team/review/scripts/run.py", "b/team/review/scripts/run.py"]
     for handle in caught.value.handles:
         assert shown(names.resolve(handle)).endswith(" scripts/run.py")
+
+
+@pytest.mark.parametrize("listed", ["files/skill.md", "files/SKILL.md"])
+@pytest.mark.parametrize("last", ["skill.md", "SKILL.md", "Skill.md"])
+def test_inner_document_without_a_skill_is_a_file(listed: str, last: str) -> None:
+    """Text such as `/acme/review/files/skill.md` also works if the folder `files` is not a skill."""
+    source = MemorySource([skill("acme/review", files={listed: b"inner\n"}), skill("other")], label="team")
+    names = Names(catalog_of(source))
+    review = names.resolve("review").entry
+    for start in ("/acme/review", "acme/review", "review", "/review", "team:review", "skill://acme/review"):
+        assert names.resolve(f"{start}/files/{last}") == Reference(review, listed), start
+    assert names.resolve(f"files/{last}", base=review) == Reference(review, listed)
+    assert names.resolve("skill://acme/review/files") == Reference(review, "files")
+    assert names.resolve("review/files") == Reference(review, "files")
+
+
+@pytest.mark.parametrize(("text", "meant"), [("REVIEW", "review"), ("Acme/Revew", "acme/review")])
+def test_suggestions_ignore_case(text: str, meant: str) -> None:
+    names = names_of("acme/review", "b/deploy") if "/" not in text else names_of("acme/review", "b/review")
+    with pytest.raises(UnknownNameError) as caught:
+        names.resolve(text)
+    assert f"did you mean `{meant}`" in str(caught.value)
 
 
 TEMPLATES = (
@@ -187,6 +222,36 @@ def test_further_source_renames_nothing() -> None:
         assert after.resolve(name).entry.uri == before.resolve(name).entry.uri
 
 
+def test_uri_in_the_own_source_is_found_below_the_label() -> None:
+    first, second = Templated("first", ["ops/review"]), Templated("second", ["ops/review"], TEMPLATES)
+    names = Names(catalog_of(first, second))
+    moved = names.resolve("second/ops/review").entry
+    assert moved.path == "second/ops/review"
+    for uri, expected in (
+        ("skill://ops/review/SKILL.md", "ops/review"),
+        ("skill://ops/review/references/guide.md", "ops/review references/guide.md"),
+    ):
+        assert shown(names.resolve(uri)) == expected  # what a URI means here comes first
+    third = Templated("third", ["third/deploy"])
+    names = Names(catalog_of(first, third))
+    for text, expected in (
+        ("skill://deploy/skill.md", "third/deploy"),
+        ("skill://deploy", "third/deploy"),
+        ("skill://deploy/references", "third/deploy references"),
+        ("skill://deploy/scripts/run.py", "third/deploy scripts/run.py"),
+    ):
+        assert shown(names.resolve(text)) == expected
+    for text in ("skill://review/SKILL.md", "skill://third", "skill://", "skill://../deploy"):
+        with pytest.raises(UnknownNameError):
+            names.resolve(text)
+    both = Names(catalog_of(third, Templated("fourth", ["fourth/deploy"])))
+    with pytest.raises(AmbiguousNameError) as caught:
+        both.resolve("skill://deploy/SKILL.md")
+    assert caught.value.handles == ["deploy", "fourth/deploy"]
+    fourth = both.resolve("fourth/deploy").entry
+    assert both.resolve("skill://deploy/SKILL.md", base=fourth) == Reference(fourth)
+
+
 segments = st.sampled_from(["a", "b", "c", "team", "mine"])
 odd_segments = st.sampled_from(["..", "", "SKILL.md", "%2f", "{p}"])
 paths = st.lists(segments, min_size=1, max_size=3).map("/".join)
@@ -201,7 +266,8 @@ def sources(draw: st.DrawFn) -> list[Source]:
     for label in labels:
         own = draw(st.lists(paths, unique=True, max_size=5))
         outer = [path for path in own if not any(path.startswith(f"{other}/") for other in own)]
-        chosen.append(MemorySource([skill(path, files=FILES) for path in outer], label=label))
+        files = draw(st.sampled_from([FILES, FILES | ODD_FILES]))
+        chosen.append(MemorySource([skill(path, files=files) for path in outer], label=label))
     return chosen
 
 
@@ -217,8 +283,9 @@ def test_every_handle_and_file_resolves_to_exactly_itself(given_sources: list[So
         for text in (handle, f"{handle}/SKILL.md", entry.uri, entry.root):
             assert names.resolve(text) == Reference(entry), text
         assert names.resolve(f"{entry.path}/scripts/run.py").entry.name == entry.name
-        for file in FILES:
+        for file in (each.path for each in entry.files if each.path != "SKILL.md"):
             assert names.resolve(entry.uri_of(file)) == Reference(entry, file)
+            assert names.resolve(f"{names.handle(entry)}/{file}") == Reference(entry, file)
             assert names.resolve(file, base=entry) == Reference(entry, file)
 
 

@@ -118,7 +118,25 @@ def test_only_the_first_templates_of_a_list_count() -> None:
 
 
 VALUES = st.text(min_size=1, max_size=20) | st.sampled_from(
-    ["acme", "..", ".", "a/b", "a%2fb", "{a}", "a b", "ä", "a\u200bb", "SKILL.md", "a:b", "~", "%", "\ud800"]
+    [
+        "acme",
+        "..",
+        ".",
+        "a/b",
+        "a%2fb",
+        "{a}",
+        "a b",
+        "ä",
+        "a\u200bb",
+        "SKILL.md",
+        "a:b",
+        "~",
+        "%",
+        "50%",
+        "50%25",
+        "%2f",
+        "\ud800",
+    ]
 )
 TEMPLATES = st.sampled_from(
     [
@@ -171,6 +189,9 @@ def test_wrong_values_give_no_uri() -> None:
     assert template.expand({"page": "ä" * 1000, "name": "x"}) is None  # the URI is too long
     assert template.match("skill://docs/a%2Fb/x/SKILL.md") is None
     assert template.match("skill://docs/a%252Fb/x/SKILL.md") is None
+    assert template.match("skill://docs/a%25252Fb/x/SKILL.md") is None
+    assert template.match("skill://docs/50%2525/x/SKILL.md") is None  # it changes if it is decoded again
+    assert template.match("skill://docs/50%25/x/SKILL.md") == {"page": "50%", "name": "x"}
     assert template.match("skill://docs/%61/x/SKILL.md") is None  # a skill has one URI
     assert template.match("skill://docs/a/x/skill.md") is None
     twice = claim("skill://{a}/{a}/SKILL.md")
