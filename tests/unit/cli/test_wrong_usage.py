@@ -123,6 +123,7 @@ def test_wrong_arguments_are_explained_without_parser_words(cli: Cli, command: s
             "did you mean `skillwire drive list`?",
         ),
         (["cache", "xyzzy"], "`skillwire cache` has no action `xyzzy`", "choose `list` or `remove`;"),
+        (["pack", "--plugin", "claude"], "`--plugin` requires 2 values", "write `--plugin CLIENT FOLDER`;"),
         (["--verson"], "unknown option `--verson`", "did you mean `skillwire --version`?"),
         (["-v"], "unknown option `-v`", "did you mean `skillwire --version`?"),
         (["--json"], "unknown option `--json`", "options follow the command"),
