@@ -201,6 +201,14 @@ def test_a_short_option_prints_the_version(cli: Cli) -> None:
     assert cli("-V") == cli("--version")
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_usage_shows_which_arguments_can_be_several(cli: Cli, command: str) -> None:
+    usage = cli(command, "--help").out.splitlines()[0]
+    for argument in ARGUMENTS[command]:
+        if not argument.name.startswith("--"):
+            assert (f"{argument.name}..." in usage) == argument.token_count()[1], usage
+
+
 def test_help_lists_commands_in_groups_in_order(cli: Cli) -> None:
     headings = re.findall(r"^╭─ (\w+) ", cli("--help").out, re.MULTILINE)
     assert headings == ["Serve", "Find", "Clients", "Trust", "Author", "Operate", "Options"]
