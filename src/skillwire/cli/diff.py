@@ -37,7 +37,7 @@ def diff(
 
     Lists the changed files, then shows the text that has changed, as a unified diff of the kept text that you
     approved and the text that the server lists now. Both are compared with their digests first. Control
-    characters are made visible. If your approved text is not kept, the whole text of now is shown. With
+    characters are made visible. If your approved text is not kept, the whole current text is shown. With
     `--summary` or `--json`, compares only digests, and reads no files. If the files are in an archive, the
     archive is fetched.
 

@@ -60,6 +60,6 @@ def file_lines(changed: ChangedText) -> Sequence[str]:
     before = changed.before
     lines = bounded_lines(diff_lines(before, changed.after, changed.path), _FILE_LINES, _FILE_CHARACTERS)
     if changed.reason:  # the approved text is not kept
-        what = "removed" if changed.is_removed else "the whole text of now follows"
+        what = "removed" if changed.is_removed else "the whole current text follows"
         return [f"{quote_if_needed(changed.path)}: {escape_invisible(changed.reason)}; {what}", *lines]
     return list(lines)

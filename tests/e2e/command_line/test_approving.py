@@ -297,7 +297,7 @@ def test_text_that_is_not_kept_is_reported(machine: Machine, cli: Cli, site: Scr
     cli("approve", "acme:good", "--yes")
     change(site)
     done = cli("diff", "acme:good")
-    assert "references/a.md: its approved text is not kept; the whole text of now follows" in done.out
+    assert "references/a.md: its approved text is not kept; the whole current text follows" in done.out
     assert "+# B" in done.out
     assert "-# A" not in done.out
 

@@ -197,6 +197,8 @@ REFUSED = [
     (Format.JSON, b"{,}", "unexpected place"),
     (Format.JSON, b"[]", "does not contain an object"),
     (Format.JSON, b'{"a": }', "not JSON"),
+    (Format.JSON, b'{"a": 1} /* b', "not JSON: The comment has no end: line 1 column 10"),
+    (Format.JSON, b'{"a": 1} /*/', "has no end"),
     (Format.JSON, b'{"a": "\xff"}', "not UTF-8"),
     (Format.JSON, b"[" * 200_000, "nested too deeply"),
     (Format.JSON, b'{"a":' + b"[" * 200 + b"]" * 200 + b"}", "nested too deeply"),
