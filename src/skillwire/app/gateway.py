@@ -155,10 +155,19 @@ def report_selection(library: Library) -> None:
         print_notice(f"warning: {quoted(selector)} matches no skill now")
 
 
+def _report_waiting(library: Library) -> None:
+    """Print the folders and archives that do not exist yet."""
+    for source in library.pending_sources:
+        from skillwire.config.meant_address import github_spelling  # noqa: PLC0415 - rarely needed
+
+        repository = github_spelling(source.place)
+        also = f"; a repository on GitHub is written {quoted(repository)}" if repository else ""
+        print_notice(f"waiting for {quoted(source.place)}, which does not exist{also}")
+
+
 def _report_sources(gateway: ServedLibrary) -> None:
     library = gateway.library
-    for source in library.pending_sources:
-        print_notice(f"waiting for {quoted(source.place)}, which does not exist")
+    _report_waiting(library)
     for source in library.sources:
         if isinstance(source, UnavailableSource):
             print_notice(f"{quoted(source.place)} is not served: {escape_invisible(source.reason)}")

@@ -13,8 +13,8 @@ from skillwire.area import CheckFlags
 from skillwire.config.baseline import Baseline, Key
 from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.report import FORMATS, CheckRequest, CheckResult
-from skillwire.config.rule_selection import CheckSettings, RuleSelection
-from skillwire.core.problem import Problem, Severity
+from skillwire.config.rule_selection import ALWAYS_REPORTED, CheckSettings, RuleSelection
+from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import UsageError
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible, quoted
@@ -104,6 +104,9 @@ def check(
         if (found := cast("CheckFlags", flags).check(request, found)) is None:
             return 1
     found = old.update(anyio.run(found.with_bodies))
+    reported = [rule for rule in Rule if rules.reports(rule) and rule not in ALWAYS_REPORTED]
+    if reported and found.complete and not any(map(found.covers, reported)):
+        print_notice("the selected rules are checked only with `--contract`")
     kind = "json" if json else format
     (found.print_text if kind == "text" else FORMATS[kind])(found.problems, found.library)
     return _summarise(found, strict=strict)

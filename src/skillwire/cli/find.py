@@ -13,6 +13,7 @@ from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.file import SourceSettings
 from skillwire.config.library import load_library
 from skillwire.config.settings import SKILLS_DIR
+from skillwire.config.source_config import source_parts
 from skillwire.config.source_kinds import SCHEME, is_server_url, local_path
 from skillwire.config.typed_sources import check_spaces, typed_source
 from skillwire.core.problem import Severity
@@ -216,10 +217,10 @@ class SourcesAndServers:
         Raises `UsageError` for an argument that could be both, or is neither.
         """
         check_spaces(arguments or ())
-        # A list of sources cannot be a server. It is split when the sources are opened.
         typed = [
-            each if "," in each or each.startswith(COMMAND) else typed_source(each, with_token=with_token)
-            for each in arguments or ()
+            each if each.startswith(COMMAND) else typed_source(each, with_token=with_token)
+            for argument in arguments or ()
+            for each in ([argument] if argument.startswith(COMMAND) else source_parts(argument) or [argument])
         ]
         known = cache(
             lambda: known_servers(os.environ)

@@ -26,6 +26,7 @@ from skillwire.config.clients.install import Outcome, client_files, client_write
 from skillwire.config.clients.records import InstalledEntry
 from skillwire.config.clients.render import json_value, render
 from skillwire.config.clients.writer import Connection
+from skillwire.config.faults import faults_of
 from skillwire.config.file import SourceSettings
 from skillwire.config.library import check_command, load
 from skillwire.config.program import Program, wsl_command
@@ -222,14 +223,14 @@ def _check_skills(places: Sequence[str], configured: SourceSettings, *, with_con
     """Raise `SourceError` if a named source has no skills, or no configured source has any."""
     options = LibraryOptions(configured_sources=with_config and not places)
     opened = open_sources(places, options, configured)
-    library = Library([each.source for each in opened])
+    library = Library([each.source for each in opened], once=True)
     anyio.run(load, library)
     for source in library.sources:
         scan = library.scans[source.label]
         if scan.entries or scan.templates or (not places and library.catalog.entries):
             continue
-        errors = [each for each in scan.problems if each.severity is Severity.ERROR]
-        print_problems(stderr_console(), errors[:_SHOWN_PROBLEMS])
+        errors = faults_of(library, source)[:_SHOWN_PROBLEMS]
+        print_problems(stderr_console(), errors)
         where = quoted(redact_secrets(escape_invisible(source.place or source.label)))
         raise SourceError(
             f"the source {where} has no skill that can be served",

@@ -446,6 +446,7 @@ def _usage(name: str, function: Callable[..., object]) -> str:
             optional = optional or not is_required
             required += [f"--{each.name} {shown.metavar}"] if is_required else []
             continue
-        word = f"{next(iter(shown.name or [each.name]))}{'...' if list[str] in get_args(kind) else ''}"
+        several = kind == list[str] or list[str] in get_args(kind)
+        word = f"{next(iter(shown.name or [each.name]))}{'...' if several else ''}"
         arguments.append(word if is_required else f"[{word}]")
     return f"Usage: skillwire {' '.join([name, *required, *(['[OPTIONS]'] if optional else []), *arguments])}"

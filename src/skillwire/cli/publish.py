@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from skillwire.app.gateway import report_selection
 from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
+from skillwire.config.report import located
 from skillwire.config.source_kinds import is_folder
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.patterns import Selection
@@ -77,14 +78,14 @@ def publish(
     report_selection(library)
     errors = [problem for problem in library.catalog.problems if _matters(problem)]
     choice = choose_skills(library.catalog)
-    _require_complete(errors, choice)
+    _require_complete(errors, choice, library)
     site = SiteFolder(out, "publish", WELL_KNOWN_FOLDER)
     page = SiteFolder(out, "publish")
     foreign = page.is_foreign(PAGE_FILE)
     artifacts, left_out = anyio.run(_write, library, choice, site, None if foreign else page)
     if json:
         print_json(_result_to_json(site, None if foreign else page, artifacts, left_out, errors))
-    print_problems(stderr_console(), errors)
+    print_problems(stderr_console(), located(errors, library))
     for each in left_out:
         print_error(f"{quoted(each.path)} is not published: {each.message}", hint=each.hint)
     if foreign:
@@ -118,16 +119,16 @@ def _matters(problem: Problem) -> bool:
     return problem.severity is Severity.ERROR or problem.rule in incomplete
 
 
-def _require_complete(errors: list[Problem], choice: PublishableSkills) -> None:
+def _require_complete(errors: list[Problem], choice: PublishableSkills, library: Library) -> None:
     """Raise `SourceError` if a source failed or no skill can be published.
 
     Otherwise, publishing would remove skills from the site that still exist.
     """
     failed = next((problem for problem in errors if problem.rule is Rule.SOURCE_FAILED), None)
     if failed is not None:
-        raise SourceError(f"nothing was published: {failed.message}")
+        raise SourceError(f"nothing was published: {failed.message}", failed.hint)
     if not choice.entries:
-        print_problems(stderr_console(), errors)
+        print_problems(stderr_console(), located(errors, library))
         raise SourceError(
             "nothing was published: " + ("no skill can be" if errors or choice.left_out else NO_SKILLS)
         )

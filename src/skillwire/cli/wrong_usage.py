@@ -103,7 +103,7 @@ def _explained(
         case RepeatArgumentError(token=Token(keyword=str(option))):
             explained = f"`{option}` is given twice", "give it once"
         case MissingArgumentError(keyword=str(option), argument=argument):
-            explained = f"`{option}` requires a value", _possible(argument)
+            explained = _missing_value(option, argument)
         case MissingArgumentError(argument=Argument() as argument):
             explained = f"`{argument.name}` is missing", _possible(argument)
         case CoercionError(token=Token() as token, argument=argument):
@@ -147,6 +147,16 @@ def _where_arguments_go(command: str, known: Iterable[Argument]) -> str:
         return f"`skillwire {command}` takes only options"
     names = " and ".join(f"`{argument.name}`" for argument in positional)
     return f"`skillwire {command}` takes only {names}"
+
+
+def _missing_value(option: str, argument: Argument | None) -> tuple[str, str]:
+    """Return the error for an option without its value, or with too few of its values."""
+    count = 1 if argument is None else argument.token_count()[0]
+    if argument is None or count < 2:
+        return f"`{option}` requires a value", _possible(argument)
+    written = f"{option} {argument.parameter.metavar or ' '.join(['VALUE'] * count)}"
+    possible = _possible(argument)
+    return f"`{option}` requires {count} values", f"write `{written}`" + (f"; {possible}" if possible else "")
 
 
 def _possible(argument: Argument | None) -> str:

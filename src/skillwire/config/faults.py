@@ -7,7 +7,7 @@ from dataclasses import replace
 from skillwire.config.source_kinds import is_local
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.library.library import Library
-from skillwire.sources.base import Scan
+from skillwire.sources.base import Scan, Source
 
 MAX_SHOWN = 10
 """Maximum number of problems of one source that are printed."""
@@ -18,18 +18,20 @@ def faults_of_empty_sources(library: Library) -> Sequence[Problem]:
 
     Their paths begin with the source as the operator wrote it.
     """
-    found: list[Problem] = []
-    for source in library.sources:
-        scan = library.scans.get(source.label, Scan())
-        if scan.entries or scan.templates:
-            continue
-        errors = [
-            problem
-            for problem in scan.problems
-            if problem.severity is Severity.ERROR or problem.rule is Rule.SOURCE_WAITING
-        ]
-        found.extend(replace(each, path=join_place(source.place, each.path)) for each in errors[:MAX_SHOWN])
-    return found
+    return [fault for source in library.sources for fault in faults_of(library, source)]
+
+
+def faults_of(library: Library, source: Source) -> Sequence[Problem]:
+    """Return the errors of one source, as `faults_of_empty_sources` does. Empty if it has a skill."""
+    scan = library.scans.get(source.label, Scan())
+    if scan.entries or scan.templates:
+        return ()
+    errors = [
+        problem
+        for problem in scan.problems
+        if problem.severity is Severity.ERROR or problem.rule is Rule.SOURCE_WAITING
+    ]
+    return [replace(each, path=join_place(source.place, each.path)) for each in errors[:MAX_SHOWN]]
 
 
 def join_place(place: str, path: str) -> str:

@@ -284,9 +284,12 @@ def spelled(argument: str) -> str:
     if is_local(argument):
         path = local_path(argument)
         if not path.exists():
-            raise UsageError(
-                f"{quoted(argument)} does not exist", hint="create it first, or correct its name"
-            )
+            from skillwire.config.meant_address import github_spelling  # noqa: PLC0415 - rarely needed
+
+            hint = "create it first, or correct its name"
+            if repository := github_spelling(argument):
+                hint = f"create it first, or write {quoted(repository)} for a repository on GitHub"
+            raise UsageError(f"{quoted(argument)} does not exist", hint=hint)
         return str(path.resolve())
     if kind_of(argument).name == "repository":
         from skillwire.sources.git.address import Repository  # noqa: PLC0415 - needed only for a repository

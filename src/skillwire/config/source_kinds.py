@@ -192,7 +192,11 @@ def _open_folder(address: SourceArgument, options: SourceOptions) -> Source:
             hint = f"for `list`, {server}; else {hint}"
         raise UsageError(f"{quoted(address.text)} is a file", hint=hint)
     if not path.is_dir() and not options.live:
+        from skillwire.config.meant_address import github_spelling  # noqa: PLC0415 - rarely needed
+
         hint = "name a folder that contains skills"
+        if repository := github_spelling(address.text):
+            hint += f", or write {quoted(repository)} for a repository on GitHub"
         raise UsageError(f"the folder {quoted(address.text)} does not exist", hint=hint)
     return FolderSource(
         path,

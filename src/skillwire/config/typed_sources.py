@@ -65,7 +65,11 @@ def typed_source(argument: str, *, with_token: bool = False) -> str:
         return argument
     if _OWNER_REPO.fullmatch(argument) and detect_archive_format(argument) is None:
         return _owner_repo(argument)
-    return _host(argument, with_token=with_token) if _HOST_ONLY.fullmatch(argument) else argument
+    if _HOST_ONLY.fullmatch(argument):
+        return _host(argument, with_token=with_token)
+    if not names_repository(argument):
+        _check_address(argument)
+    return argument
 
 
 def typed_server(argument: str, *, with_token: bool = False) -> str:
@@ -74,9 +78,17 @@ def typed_server(argument: str, *, with_token: bool = False) -> str:
     If there is no server at `/mcp`, the argument stays unchanged. Raises `UsageError`.
     """
     if not _HOST_ONLY.fullmatch(argument):
+        if not _exists(argument):
+            _check_address(argument, may_be_folder=False)
         return argument
     found = _host(argument, with_token=with_token)
     return argument if found.startswith("web+") else found
+
+
+def _check_address(argument: str, *, may_be_folder: bool = True) -> None:
+    from skillwire.config.meant_address import check_address  # noqa: PLC0415 - rarely needed
+
+    check_address(argument, may_be_folder=may_be_folder)
 
 
 def _owner_repo(argument: str) -> str:

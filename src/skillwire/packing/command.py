@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
 from skillwire.config.file import read_overrides
 from skillwire.config.library import check_command, load_library
+from skillwire.config.report import located
 from skillwire.config.source_kinds import is_folder
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.problem import Problem, Rule, Severity
@@ -124,13 +125,15 @@ def pack(
         check_bundle_path(mcpb)
         _require_parent(mcpb, "--mcpb")
         _require_consent(mcpb, yes=yes)
-        result = _pack_bundle(_Packing.of(sources or [], options, chosen), mcpb)
+        packing = _Packing.of(sources or [], options, chosen)
+        result = _pack_bundle(packing, mcpb)
     else:
         assert plugin is not None, "one of the two is given"
         kind = PluginKind(plugin[0])
         _require_parent(plugin[1], "--plugin")
-        result = _pack_plugin(_Packing.of(sources or [], options, chosen), kind, plugin[1])
-    return _report(result, as_json=json)
+        packing = _Packing.of(sources or [], options, chosen)
+        result = _pack_plugin(packing, kind, plugin[1])
+    return _report(result, packing.library, as_json=json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,7 @@ class _Packing:
         """Raise `SourceError` if there is nothing to pack. Prints why."""
         if selection.skills:
             return
-        print_problems(stderr_console(), self.problems)
+        print_problems(stderr_console(), located(self.problems, self.library))
         _print_left_out(selection.left_out)
         reason = "no skill can be" if self.problems or selection.left_out else NO_SKILLS
         raise SourceError(f"nothing was packed: {reason}")
@@ -281,11 +284,11 @@ def _pack_plugin(packing: _Packing, kind: PluginKind, out: Path) -> _Result:
     )
 
 
-def _report(result: _Result, *, as_json: bool) -> int:
+def _report(result: _Result, library: Library, *, as_json: bool) -> int:
     """Print the result and everything that was left out. Return the exit code."""
     if as_json:
         print_json(_to_json(result))
-    print_problems(stderr_console(), result.problems)
+    print_problems(stderr_console(), located(result.problems, library))
     _print_left_out(result.left_out)
     if result.notice:
         stderr_console().print(result.notice)

@@ -45,6 +45,17 @@ def test_only_selected_rules_are_reported(skills: Path, cli: Cli) -> None:
     assert done.err == "2 skills can be served; 2 errors, 0 warnings\n"
 
 
+def test_rules_that_are_not_checked_are_named(skills: Path, cli: Cli) -> None:
+    notice = "the selected rules are checked only with `--contract`"
+    assert notice in cli("check", "skills", "--select", "contract").err
+    for options in (
+        ["--select", "contract", "--contract"],
+        ["--select", "contract,link"],
+        ["--ignore", "all"],
+    ):
+        assert notice not in cli("check", "skills", *options).err
+
+
 @pytest.mark.parametrize("kind", ["text", "json", "sarif", "github"])
 def test_every_format_reports_the_same_selection(skills: Path, cli: Cli, kind: str) -> None:
     done = cli("check", "skills", "--format", kind, "--ignore", "link", "--severity", "description=warning")

@@ -116,6 +116,90 @@ def test_a_source_without_skills_says_the_fault(
     assert done.raw == b""
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list", "{}"],
+        ["check", "{}"],
+        ["graph", "{}"],
+        ["project", "{}", "--out", "out"],
+        ["publish", "{}", "--out", "out"],
+        ["pack", "{}", "--plugin", "codex", "out"],
+        ["install", "{}", "--print"],
+        ["read", "first", "--from", "{}"],
+        ["show", "first", "--from", "{}"],
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.usefixtures("hosts")
+def test_every_command_says_the_fault_of_an_empty_source(cli: Cli, command: list[str]) -> None:
+    done = cli(*(word.format("github:acme/none") for word in command))
+    assert done.code == 1
+    shown = done.out + done.err
+    assert "`https://github.com/acme/none.git` does not exist, or requires a token" in shown
+    assert "no skills here" not in shown
+    assert "automatically" not in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("localhost:8765", ("./localhost:8765", "http://localhost:8765")),
+        ("127.0.0.1:8765/mcp", ("./127.0.0.1:8765/mcp", "http://127.0.0.1:8765/mcp")),
+        ("skills.example/mcp", ("./skills.example/mcp", "https://skills.example/mcp")),
+        ("gh:o/r", ("https://github.com/o/r",)),
+        ("gitlab:g/s/r", ("https://gitlab.com/g/s/r",)),
+        ("bb:w/r", ("https://bitbucket.org/w/r",)),
+        (" https://github.com/o/r\n", ("https://github.com/o/r",)),
+        ("<https://github.com/o/r>", ("https://github.com/o/r",)),
+        ('"git@github.com:o/r.git"', ("git@github.com:o/r.git",)),
+        ("[r](https://github.com/o/r).", ("https://github.com/o/r",)),
+        ("git clone https://github.com/o/r.git", ("https://github.com/o/r.git",)),
+        ("file:///srv/my%20skills", ("/srv/my skills",)),
+    ],
+)
+@pytest.mark.parametrize("command", ["list", "check", "serve", "install --print", "sources add"])
+def test_a_mistyped_address_gets_the_right_spelling(
+    cli: Cli, command: str, typed: str, meant: tuple[str, ...]
+) -> None:
+    done = cli(*command.split(), typed)
+    assert (done.code, done.raw) == (2, b"")
+    assert done.err.count("\n") == 2
+    for each in meant:
+        assert f"`{each}`" in done.err.splitlines()[1]
+    server = cli("verify", typed)
+    assert server.code == 2
+    assert f"did you mean `{meant[-1]}`?" in server.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "repository"),
+    [
+        ("o/r/skills", "github:o/r/skills"),
+        ("o/r@v1", "github:o/r@v1"),
+        ("o/r#v1", "github:o/r@v1"),
+        ("o/r/tree/main/skills", "github:o/r/skills@main"),
+        ("./o/r/skills", ""),
+        ("here/r/skills", ""),
+        ("o/r/..", ""),
+    ],
+)
+def test_a_missing_folder_may_be_in_a_repository(good: Path, cli: Cli, typed: str, repository: str) -> None:
+    (good / "here").mkdir()
+    for command in ("list", "check"):
+        done = cli(command, typed)
+        assert (done.code, "does not exist" in done.err) == (2, True)
+        assert (f"or write `{repository}` for a repository on GitHub" in done.err) == bool(repository)
+        assert ("GitHub" in done.err) == bool(repository)
+
+
+def test_a_list_with_a_server_is_no_server(good: Path, cli: Cli) -> None:
+    write_skill(good / "local", "inside")
+    done = cli("list", "./local,http://127.0.0.1:1/mcp", "--json")
+    assert "inside" in [each["name"] for each in done.json]
+    assert "127.0.0.1-1-mcp" in done.err
+
+
 class Answering(BaseHTTPRequestHandler):
     """A website that answers every request with the same, and notes the headers."""
 

@@ -123,6 +123,7 @@ def test_wrong_arguments_are_explained_without_parser_words(cli: Cli, command: s
             "did you mean `skillwire drive list`?",
         ),
         (["cache", "xyzzy"], "`skillwire cache` has no action `xyzzy`", "choose `list` or `remove`;"),
+        (["pack", "--plugin", "claude"], "`--plugin` requires 2 values", "write `--plugin CLIENT FOLDER`;"),
         (["--verson"], "unknown option `--verson`", "did you mean `skillwire --version`?"),
         (["-v"], "unknown option `-v`", "did you mean `skillwire --version`?"),
         (["--json"], "unknown option `--json`", "options follow the command"),
@@ -198,6 +199,14 @@ def test_help_with_a_command_explains_that_command(cli: Cli) -> None:
 
 def test_a_short_option_prints_the_version(cli: Cli) -> None:
     assert cli("-V") == cli("--version")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_usage_shows_which_arguments_can_be_several(cli: Cli, command: str) -> None:
+    usage = cli(command, "--help").out.splitlines()[0]
+    for argument in ARGUMENTS[command]:
+        if not argument.name.startswith("--"):
+            assert (f"{argument.name}..." in usage) == argument.token_count()[1], usage
 
 
 def test_help_lists_commands_in_groups_in_order(cli: Cli) -> None:

@@ -1,6 +1,7 @@
 """The configuration file: what it decides, and that nobody's work in it is ever lost."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -275,9 +276,9 @@ lines = st.lists(
 tables = st.lists(
     st.sampled_from(
         [
-            "[limits]\nbytes = 5",
+            "# keep: limits\n[limits]\nbytes = 5 # keep: five",
             "[[sources]]\nsource = '/a'",
-            "[[sources]]\nsource = '/b' # hey\n",
+            "[[sources]]\nsource = '/b' # keep: hey\n",
             "[visibility]",
             f'[visibility."{OURS}"]\nassistant = false # why',
             f'[visibility."{OURS}"]\nuser = true # why\nassistant = false',
@@ -325,7 +326,9 @@ def test_a_decision_changes_nothing_else_however_the_file_is_written(
         expected[uri] = {
             key: value for key, value in {**expected.get(uri, {}), **sides}.items() if value is not None
         }
-    after = _said(file.path.read_text(encoding="utf-8"))
+    written = file.path.read_text(encoding="utf-8")
+    assert re.findall("# keep: [a-z]+", written) == re.findall("# keep: [a-z]+", text)
+    after = _said(written)
     decided = after.pop("visibility", {})
     assert after == before
     assert decided == {uri: entry for uri, entry in expected.items() if entry}

@@ -31,7 +31,12 @@ def parse_jsonc(text: str) -> object:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Replace a comment or comma with spaces, so that positions stay the same. Keep a string unchanged."""
+    """Replace a comment or comma with spaces, so that positions stay the same. Keep a string unchanged.
+
+    Raises `ValueError` if a comment has no end.
+    """
+    if match[0].startswith("/*") and not match[0].endswith("*/", 2):
+        raise json.JSONDecodeError("The comment has no end", match.string, match.start())
     return match["kept"] or re.sub(r"[^\r\n]", " ", match[0])
 
 

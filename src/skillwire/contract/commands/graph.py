@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from skillwire.config.choice import ConfigOptions, choose_config
+from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.folders import check_folders
@@ -12,7 +13,7 @@ from skillwire.contract.graph import DRAWINGS, Graph, as_json
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import NO_SKILLS, pluralize
 from skillwire.terminal.options import OUTPUT, FollowLinks, json_of
-from skillwire.terminal.output import print_json, print_line, stderr_console
+from skillwire.terminal.output import print_json, print_line, print_problems, stderr_console
 
 
 def graph(
@@ -41,7 +42,7 @@ def graph(
 
     The format `text` shows a tree, an order in which each skill comes after its dependencies, and cycles.
 
-    Exit code 1: there is a cycle, or a dependency on an unknown skill.
+    Exit code 1: there is a cycle, or a dependency on an unknown skill, or no skill because of errors.
 
     For example:
 
@@ -64,9 +65,11 @@ def graph(
     unknown = list(drawn.unknown())
     found = f"{pluralize(len(drawn.cycles), 'cycle')}, {pluralize(len(unknown), 'unknown id')}"
     stderr_console().print(f"{pluralize(len(drawn.edges), 'skill')}; {found}")
-    if not drawn.edges:
+    faults = faults_of_empty_sources(library)
+    print_problems(stderr_console(), faults)
+    if not drawn.edges and not faults:
         stderr_console().print(NO_SKILLS)
-    return 1 if drawn.cycles or unknown else 0
+    return 1 if drawn.cycles or unknown or (faults and not drawn.edges) else 0
 
 
 def _print_order(drawn: Graph) -> None:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
+from skillwire.config.report import located
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.projection import Plan, check_out_is_separate, differences, plan_projection, write
 from skillwire.core.output_folder import SiteFolder
@@ -57,7 +58,7 @@ def project(
     library = load_library([path], follow_links=follow_links, config=chosen)
     check_out_is_separate(library, out)
     plan = plan_projection(library, block_key)
-    print_problems(stderr_console(), plan.problems)
+    print_problems(stderr_console(), located(plan.problems, library))
     if any(problem.severity is Severity.ERROR for problem in plan.problems):
         raise SourceError("nothing was written: fix the errors above first")
     if not plan.files:

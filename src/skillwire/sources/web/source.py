@@ -212,7 +212,8 @@ def _index_addresses(url: str) -> tuple[WebAddress, ...]:
     """Return the possible addresses of the index, the newer address first. Raises `UsageError`."""
     hint = (
         f"write `https://host.example`, or `https://host.example/{WELL_KNOWN_FOLDER}/`; "
-        "an MCP server is written `mcp+https://host.example/mcp`"
+        "an MCP server is written `mcp+https://host.example/mcp`, "
+        "a git repository `git+https://host.example/owner/repo`"
     )
     try:
         address = WebAddress.parse(url)

@@ -63,6 +63,8 @@ def check(format: Format, text: str) -> None:  # noqa: A002
     if span is not None:
         _is_kept(before.text, after.text[: span[0]], after.text[span[1] :])
     moved = after.with_entry((*path, "command"), "/elsewhere")
+    if "\r\n" in text:
+        assert "\n" not in (after.text + moved.text).replace("\r\n", "")
     assert moved.entry(path) == {**FIELDS, "command": "/elsewhere"}
     assert _without(moved.values, path) == _without(before.values, path)
     removed = after.without_entry(path, before.missing_parents(path))
@@ -157,6 +159,20 @@ def test_adding_and_removing_restores_every_byte(format: Format, text: str) -> N
     assert after.without_entry(path, before.missing_parents(path)).content == before.content
 
 
+def test_a_comment_stays_on_the_line_of_its_entry() -> None:
+    for text in (
+        '{\n  "mcpServers": {\n    "a": {} // of a\n  }\n}',
+        '{\n  "mcpServers": {\n    "a": {}, /* of a */\n  }\n}',
+    ):
+        after = document(Format.JSON, text).with_entry(PATHS[Format.JSON], FIELDS)
+        line = next(each for each in after.text.splitlines() if "of a" in each)
+        assert line.strip().startswith('"a": {}')
+        assert "skillwire" not in line
+    yaml_text = "extensions:\n  a: {} # of a\n  # about b\n  b: {}\n"
+    after = document(Format.YAML, yaml_text).with_entry(PATHS[Format.YAML], FIELDS)
+    assert "  a: {} # of a\n  # about b\n  b: {}\n" in after.text
+
+
 def test_only_the_entry_of_a_table_with_comments_is_removed() -> None:
     text = '[mcp_servers.skillwire]\ncommand = "x"\n# of it\nargs = []\n\n# of the next\n[tui]\n'
     after = document(Format.TOML, text).without_entry(PATHS[Format.TOML])
@@ -181,6 +197,8 @@ REFUSED = [
     (Format.JSON, b"{,}", "unexpected place"),
     (Format.JSON, b"[]", "does not contain an object"),
     (Format.JSON, b'{"a": }', "not JSON"),
+    (Format.JSON, b'{"a": 1} /* b', "not JSON: The comment has no end: line 1 column 10"),
+    (Format.JSON, b'{"a": 1} /*/', "has no end"),
     (Format.JSON, b'{"a": "\xff"}', "not UTF-8"),
     (Format.JSON, b"[" * 200_000, "nested too deeply"),
     (Format.JSON, b'{"a":' + b"[" * 200 + b"]" * 200 + b"}", "nested too deeply"),
