@@ -56,6 +56,11 @@ class Area:
     """`module:class` of its subclass of `ServeFlags`. Empty if the area adds nothing to `serve`."""
     bridge: bool = False
     """Whether what the area adds to `serve` without options is also added to `bridge` over HTTP."""
+    addition: str = ""
+    """`module:class` of an `Addition` for servers without `serve`: those in Python code, and bridges.
+
+    It is created without arguments. Empty if there is none.
+    """
     check: str = ""
     """`module:class` of its subclass of `CheckFlags`. Empty if the area adds nothing to `check`."""
 

@@ -231,7 +231,7 @@ class AdminService:
             _log.warning("%s", problem.message)
         else:
             _log.warning("the configuration file can be used again, and is applied")
-        await self._library.report([] if problem is None else [problem])
+        await self._library.report([] if problem is None else [problem], reporter="configuration")
         self._notify()
 
     async def _serve_configured(self, file: ConfigFile) -> None:

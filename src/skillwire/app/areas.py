@@ -1,11 +1,12 @@
 """The table of product areas, one line for each. `skillwire.area` defines what an area can add."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any, cast
 
 from skillwire.area import Area, Command, ServeFlags, ServePart, ServeRequest
+from skillwire.server.serve_options import ServeOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ AREAS = (
     Registration("contract", "skillwire.contract.area"),
     Registration("drive", "skillwire.drive.area"),
     Registration("packing", "skillwire.packing.area"),
+    Registration("search", "skillwire.search.area", always=True),
     Registration("pages", "skillwire.pages.area", always=True),
 )
 
@@ -62,6 +64,18 @@ def bridge_parts() -> tuple[ServePart, ...]:
     request = ServeRequest(over_http=True)
     parts = (_flags(each, {}).part(request) for each in AREAS if each.load().bridge)
     return tuple(part for part in parts if part is not None)
+
+
+def with_area_additions(options: ServeOptions) -> ServeOptions:
+    """Return the options of a server in Python code, or of a bridge, with what the areas add to it.
+
+    An addition that `options` already has is not added again.
+    """
+    if not options.every_client:
+        return options
+    kinds = [_imported(path) for each in AREAS if (path := each.load().addition)]
+    added = [kind() for kind in kinds if not any(isinstance(each, kind) for each in options.additions)]
+    return replace(options, additions=[*options.additions, *added])
 
 
 def _flags(registration: Registration, chosen: Mapping[str, object]) -> ServeFlags:

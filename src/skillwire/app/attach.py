@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from skillwire.app.areas import with_area_additions
 from skillwire.app.collect import Servable, collect_skills
 from skillwire.app.skill_server import SkillServer
 from skillwire.authoring.skill import Skill, caller_folder
@@ -51,7 +52,7 @@ def attach(
     if prompt is not None:
         parts = [_with_prompt(parts, prompt)]
     collected = collect_skills(parts, label=_name_of(server), base=base)
-    chosen = chosen_options(options, every_client=every_client)
+    chosen = with_area_additions(chosen_options(options, every_client=every_client))
     attach_to(server, collected.library, collected.prompts, chosen, bus)
 
 

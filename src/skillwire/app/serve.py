@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 
 from skillwire import __version__
+from skillwire.app.areas import with_area_additions
 from skillwire.app.collect import Servable, collect_skills
 from skillwire.app.service import Service, program_endpoint, serve_service
 from skillwire.app.skill_server import SkillServer
@@ -52,7 +53,7 @@ def serve(
     endpoint = program_endpoint(http, token, allow_hosts, allow_origins)
     service = Service.of(
         collected.library,
-        chosen_options(options, every_client=every_client),
+        with_area_additions(chosen_options(options, every_client=every_client)),
         Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private=token is not None),
         name=name,
         version=version,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
+from skillwire.app.areas import with_area_additions
 from skillwire.app.collect import collect_skills
 from skillwire.app.service import Service, program_endpoint, serve_service
 from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, Resolver, Values, description_of
@@ -219,7 +220,7 @@ class SkillServer:
             collected = collect_skills([skills], label=self.name, base=Path())
             self._service = Service.of(
                 collected.library,
-                self.options if len(skills) else None,
+                with_area_additions(self.options) if len(skills) else None,
                 name=self.name,
                 version=self.version,
                 instructions=self.instructions,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from skillwire.app.areas import bridge_parts
+from skillwire.app.areas import bridge_parts, with_area_additions
 from skillwire.app.bridge_admin import BridgeAdmin
 from skillwire.app.gateway import ServedLibrary, report_selection
 from skillwire.app.http import Endpoint
@@ -198,7 +198,7 @@ class _Bridge:
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(
                 library,
-                self.serve_options,
+                with_area_additions(self.serve_options),
                 freshness,
                 name="skillwire-bridge",
                 gateway=None if self.endpoint is None else self._with_pages(library),

@@ -92,6 +92,7 @@ class Rule(StrEnum):
     STATE_FAILED = "state-failed"
     CONFIG_FAILED = "config-failed"
     WATCH_POLLING = "watch-polling"
+    SEARCH_NOT_STORED = "search-not-stored"
     # What a server sent: entries
     ENTRY_SHAPE = "entry-shape"
     ENTRY_URI = "entry-uri"

@@ -10,6 +10,8 @@ from skillwire.safe_text import collapse_lines
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_TOKENS = 4000
+SEARCH_SKILLS = "search-skills"
+"""The tool that finds skills, if the server has one."""
 
 USAGE = (
     "Skills are instructions for particular tasks. Before you begin a task, see whether one of the skills "

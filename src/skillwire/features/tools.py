@@ -60,6 +60,8 @@ class Tool:
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     changes: bool = False
     """Whether the tool changes the server. It is then listed only for clients that may change the server."""
+    for_skills: bool = False
+    """Whether only clients that get the tools for loading skills get this tool."""
 
     def to_json(self) -> dict[str, Json]:
         entry: dict[str, Json] = {
@@ -133,8 +135,12 @@ class ToolsFeature(Feature):
         return {TOOLS_LIST: self.list, TOOLS_CALL: self.call}
 
     def claims(self, method: str, call: Call) -> bool:
-        own = () if self._offered is SkillTools.NEVER else (LOAD_SKILL, SKILL_RESOURCE)
-        return method == TOOLS_CALL and call.params.get("name") in {*own, *self._more}
+        name = call.params.get("name")
+        if method != TOOLS_CALL or not isinstance(name, str):
+            return False
+        more = self._more.get(name)
+        is_for_skills = name in {LOAD_SKILL, SKILL_RESOURCE} if more is None else more.for_skills
+        return self._offered is not SkillTools.NEVER if is_for_skills else more is not None
 
     def lists(self) -> Collection[ListKind]:
         return (ListKind.TOOLS,) if self._describe_skills else ()
@@ -148,9 +154,14 @@ class ToolsFeature(Feature):
 
     async def list(self, call: Call) -> Answer:
         call.reject_cursor()
-        offered = (tool for tool in self._more.values() if call.can_change or not tool.changes)
+        for_skills = self._offers_to(call)
+        offered = (
+            tool
+            for tool in self._more.values()
+            if (call.can_change or not tool.changes) and (for_skills or not tool.for_skills)
+        )
         more: list[Json] = [tool.to_json() for tool in offered]
-        own: list[Json] = [self._load_skill_tool(), _skill_resource_tool()] if self._offers_to(call) else []
+        own: list[Json] = [self._load_skill_tool(), _skill_resource_tool()] if for_skills else []
         return Answer({"tools": [*own, *more]}, private=self._depends_on_client())
 
     def _depends_on_client(self) -> bool:
@@ -168,7 +179,8 @@ class ToolsFeature(Feature):
                 return self._describe_skills or not call.supports_skills
 
     async def call(self, call: Call) -> Answer:
-        if (other := self._more.get(call.text("name"))) is not None:
+        other = self._more.get(call.text("name"))
+        if other is not None and (self._offers_to(call) or not other.for_skills):
             return Answer(await other.run(call.part("arguments")))
         tool, arguments = self._tools.get(call.text("name")), call.part("arguments")
         if tool is None or not self._offers_to(call):

@@ -1,5 +1,7 @@
 """The skills that are offered to models and to people, by the names used for them."""
 
+from weakref import WeakKeyDictionary
+
 from skillwire.core.record import SkillRecord
 from skillwire.core.skill_arguments import SkillArguments
 from skillwire.core.template import SkillTemplate
@@ -7,6 +9,7 @@ from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.library import Library
 from skillwire.library.names import Names, template_names
+from skillwire.library.search import Audience
 from skillwire.protocol.translate import skill_meta
 from skillwire.safe_text import collapse_lines
 
@@ -24,6 +27,7 @@ class VisibleSkills:
         self._for_people = CatalogMemo(lambda catalog: self._chosen(catalog, assistant=False))
         self._templates_for_models = CatalogMemo(lambda catalog: self._templates(catalog, assistant=True))
         self._templates_for_people = CatalogMemo(lambda catalog: self._templates(catalog, assistant=False))
+        self._template_names = CatalogMemo(self._all_template_names)
 
     @property
     def catalog(self) -> Catalog:
@@ -48,6 +52,28 @@ class VisibleSkills:
     def deciding_record(self, offered: SkillRecord, read: SkillRecord) -> SkillRecord:
         """Return the record whose visibility counts: `offered` while the library is frozen, else `read`."""
         return offered if self.library.frozen else read
+
+    @classmethod
+    def of(cls, library: Library) -> "VisibleSkills":
+        """Return the object that all features of a library share."""
+        if (found := _SHARED.get(library)) is None:
+            found = _SHARED[library] = cls(library)
+        return found
+
+    def allows(self, each: SkillRecord | SkillTemplate, audience: Audience) -> bool:
+        """Return whether an audience may start a skill, or the skills of a template."""
+        assistant = audience is Audience.MODELS
+        if isinstance(each, SkillTemplate):
+            visible = not each.is_withheld
+            allowed = self.catalog.visibility.of_template(each).allows(assistant=assistant)
+        else:
+            visible = self.is_visible(each)
+            allowed = _is_for(self.catalog, each, assistant=assistant)
+        return visible and (allowed or audience is Audience.EVERYONE)
+
+    def template_name(self, template: SkillTemplate) -> str:
+        """Return the name that models and people use for the skills of a template."""
+        return self._template_names.of(self.catalog).get(template.uri, template.path)
 
     def is_visible(self, entry: SkillRecord) -> bool:
         """Return whether models and people may see a skill at all."""
@@ -101,13 +127,16 @@ class VisibleSkills:
         return {names.handle(entry): entry for entry in chosen}
 
     def _templates(self, catalog: Catalog, *, assistant: bool) -> dict[str, SkillTemplate]:
+        policy, names = catalog.visibility, self._template_names.of(catalog)
+        named = ((names[each.uri], each) for each in catalog.templates)
+        return {name: each for name, each in named if policy.of_template(each).allows(assistant=assistant)}
+
+    def _all_template_names(self, catalog: Catalog) -> dict[str, str]:
+        """Return the name of each template, by its URI."""
         if not catalog.templates:
             return {}
-        policy = catalog.visibility
-        named = template_names(catalog.templates, frozenset(self._names.of(catalog).handles()))
-        return {
-            name: each for name, each in named.items() if policy.of_template(each).allows(assistant=assistant)
-        }
+        taken = frozenset(self._names.of(catalog).handles())
+        return {each.uri: name for name, each in template_names(catalog.templates, taken).items()}
 
 
 def _named(catalog: Catalog) -> Names:
@@ -133,3 +162,6 @@ def _is_for(catalog: Catalog, entry: SkillRecord, *, assistant: bool) -> bool:
         if not policy.of_template(template).allows(assistant=assistant):
             return False
     return catalog.visibility.of(entry).allows(assistant=assistant)
+
+
+_SHARED: "WeakKeyDictionary[Library, VisibleSkills]" = WeakKeyDictionary()

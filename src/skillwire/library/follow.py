@@ -1,7 +1,7 @@
 """Follow several sources at once, and count the subscriptions that determine which skills to watch."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, KeysView
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, KeysView
 from contextlib import aclosing
 from typing import TypeAlias
 
@@ -23,11 +23,18 @@ class SourceFollower:
         self._running: tuple[TaskGroup, Work] | None = None
         self._scopes: dict[str, anyio.CancelScope] = {}
 
-    async def run(self, work: Work, sources: Callable[[], Iterable[Source]]) -> None:
-        """Run `work` for `sources`, and for sources added with `begin`, until cancelled."""
+    async def run(
+        self,
+        work: Work,
+        sources: Callable[[], Iterable[Source]],
+        others: Iterable[Callable[[], Coroutine[None, None, None]]] = (),
+    ) -> None:
+        """Run `work` for `sources`, for sources added with `begin`, and `others`, until cancelled."""
         async with self._run_lock, anyio.create_task_group() as tasks:
             self._running = tasks, work
             try:
+                for other in others:
+                    tasks.start_soon(other)
                 for source in sources():
                     self.begin(source)
                 await anyio.sleep_forever()

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -13,7 +14,7 @@ import anyio.to_thread
 from skillwire.core.names import SKILL_FILE, parents
 from skillwire.core.patterns import Selection
 from skillwire.core.problem import Problem, Rule
-from skillwire.core.record import LiveFile, SkillRecord
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.errors import (
     ConflictError,
     ContentError,
@@ -37,6 +38,7 @@ from skillwire.library.scanning import (
     keep_same_skills,
     prepare_all,
 )
+from skillwire.library.search import DEFAULT_LIMIT, Audience, SearchIndex, SearchResults, open_index
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, Validator, ignore_progress
 
@@ -106,8 +108,9 @@ class Library:
         self._left_out: dict[str, int] = {}
         self._movable = movable
         self._visibility = visibility or VisibilityPolicy()
-        self._own_problems: tuple[Problem, ...] = ()
-        """Problems of the library itself, which come before those of its sources."""
+        self._reported: dict[str, tuple[Problem, ...]] = {}
+        """Problems of the library itself by reporter. They come before those of its sources."""
+        self._index: SearchIndex | None = None
         self._sources = _by_label(sources)
         self._subscriptions = Subscriptions(self._sources)
         self._listeners: list[Listener] = []
@@ -233,11 +236,15 @@ class Library:
             self.loaded = replace(self.loaded, visibility=visibility)
             self._publish(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
 
-    async def report(self, problems: Sequence[Problem]) -> None:
-        """Replace the problems of the library itself."""
+    async def report(self, problems: Sequence[Problem], *, reporter: str) -> None:
+        """Replace the problems of the library itself that `reporter` has reported."""
         async with self._refresh_lock:
-            self._own_problems = tuple(problems)
+            self._reported[reporter] = tuple(problems)
             self._publish(Change.between(self._catalog, await anyio.to_thread.run_sync(self._compose)))
+
+    @property
+    def _own_problems(self) -> tuple[Problem, ...]:
+        return tuple(chain.from_iterable(self._reported.values()))
 
     def _settle(self) -> None:
         """Store the current catalog as `loaded`. If the library is frozen, follow its subscribed skills."""
@@ -270,7 +277,35 @@ class Library:
 
         Concurrent calls wait for each other.
         """
-        await self._follower.run(self._follow, lambda: self.sources)
+        others = () if self._index is None else (self._index.follow,)
+        await self._follower.run(self._follow, lambda: self.sources, others)
+
+    @property
+    def index(self) -> SearchIndex:
+        """The search index. The first use creates one in memory, unless `use_index` set another one."""
+        if self._index is None:
+            self._index = open_index(self)
+        return self._index
+
+    def use_index(self, index: SearchIndex) -> None:
+        """Use this search index. `follow` keeps it up to date in the background."""
+        self._index = index
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        cursor: str | None = None,
+        audience: Audience = Audience.EVERYONE,
+    ) -> SearchResults:
+        """Return the skills that match a query, the best first. Loads the library if it is not loaded yet.
+
+        `limit` is the number of results, at most 50. `cursor` continues after an earlier answer. Only skills
+        that the `audience` may start are found. The first search builds the index. Raises `BadParamsError`
+        for an empty query or a wrong cursor or limit.
+        """
+        return await self.index.search(query, limit=limit, cursor=cursor, audience=audience)
 
     @property
     def subscribed_uris(self) -> KeysView[str]:
@@ -481,6 +516,15 @@ class Library:
             return None
         of_file = self._sources[served.entry.origin.source].validator(served.entry, served.file)
         return None if of_file is None else _CatalogValidator(self, of_file)
+
+    async def read_listed(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        """Read a file as it is listed. Unlike `read`, never scans again.
+
+        Raises `ContentError` if the file is not as listed, or an error from the source.
+        """
+        if (source := self._sources.get(entry.origin.source)) is None:
+            raise NotServedError(entry.uri, "skill")
+        return file.verify(await source.read(entry, file), entry.uri_of(file.path))
 
     async def _read_now(self, uri: str, served: ServedFile) -> Reading:
         content = await self._sources[served.entry.origin.source].read(served.entry, served.file)

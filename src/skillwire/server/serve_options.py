@@ -153,7 +153,7 @@ def _for_every_client(
     library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]", added: AddedFeatures
 ) -> Iterator[Feature]:
     """Yield the features that `every_client` adds, for clients without the Skills extension."""
-    visible = VisibleSkills(library)
+    visible = VisibleSkills.of(library)
     in_tools = options.channel is Channel.TOOL_DESCRIPTION
     yield ToolsFeature(
         visible,

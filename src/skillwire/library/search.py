@@ -1,0 +1,87 @@
+"""Searching a library: what a search returns, and the interface of an index."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from skillwire.errors import ConflictError
+
+if TYPE_CHECKING:
+    from skillwire.library.library import Library
+
+DEFAULT_LIMIT = 10
+MAX_LIMIT = 50
+"""Maximum number of results in one answer."""
+
+
+class Audience(StrEnum):
+    """For whom skills are searched. A search finds only skills that the audience may start."""
+
+    MODELS = "models"
+    PEOPLE = "people"
+    EVERYONE = "everyone"
+    """The operator: all skills except those that are withheld."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """One skill or template that matches a query."""
+
+    name: str
+    """The name by which the skill is loaded."""
+    uri: str
+    description: str
+    rank: int
+    """The position among all results, from 1."""
+    fields: tuple[str, ...] = ()
+    """Where words of the query are: `name`, `description`, `metadata`, `headings`, `text` or `files`."""
+    snippet: str = ""
+    """A line of the skill's text that contains the query's words. Empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """One page of the results of a query."""
+
+    results: tuple[SearchResult, ...]
+    total: int
+    """The number of results on all pages. At most 200 results are returned."""
+    weak: bool = False
+    """Whether nothing fits well: even the first result contains only a small part of the query."""
+    corrections: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The words that were not found, with the similar words that were searched for instead."""
+    incomplete: bool = False
+    """Whether the index is still being built, so that results may be missing."""
+    next_cursor: str | None = None
+
+
+class SearchIndex(ABC):
+    """An index of the skills of one library, which follows the library's changes."""
+
+    @abstractmethod
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        cursor: str | None = None,
+        audience: Audience = Audience.EVERYONE,
+    ) -> SearchResults:
+        """Return the skills that match, the best first. Raises `BadParamsError` for wrong arguments."""
+
+    @abstractmethod
+    async def follow(self) -> None:
+        """Keep the index up to date in the background, until cancelled."""
+
+
+def open_index(library: "Library") -> SearchIndex:
+    """Return a new index in memory for a library. Raises `ConflictError` if search is not installed."""
+    # Search is an area above this package. Like other areas, it may be missing.
+    try:
+        service = import_module("skillwire.search.service")
+    except ModuleNotFoundError as error:
+        raise ConflictError("this installation of Skillwire has no search") from error
+    return service.LibrarySearch(library)

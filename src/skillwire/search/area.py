@@ -1,0 +1,11 @@
+"""Declaration of the `search` area: the command `search`, and the tool `search-skills` of every server."""
+
+from skillwire.area import Area, Command
+
+AREA = Area(
+    commands={
+        "search": Command("skillwire.search.command:search", "Find skills for a task.", group="Find"),
+    },
+    serve="skillwire.search.serving:SearchServeFlags",
+    addition="skillwire.search.tool:SearchOptions",
+)

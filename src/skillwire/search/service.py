@@ -1,0 +1,476 @@
+"""`LibrarySearch`: the index of one library. It follows the library's changes, and answers queries."""
+
+import base64
+import binascii
+import logging
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import SkillRecord, Trust
+from skillwire.core.template import SkillTemplate
+from skillwire.errors import BadParamsError, SkillwireError
+from skillwire.features.base import bad_cursor_error
+from skillwire.features.visible_skills import VisibleSkills
+from skillwire.library.catalog import Catalog
+from skillwire.library.change import Change
+from skillwire.library.library import Library
+from skillwire.library.search import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    Audience,
+    SearchIndex,
+    SearchResult,
+    SearchResults,
+)
+from skillwire.safe_text import collapse_lines
+from skillwire.search.document import (
+    Document,
+    Searchable,
+    has_indexed_text,
+    identity,
+    make_document,
+    matched_fields,
+)
+from skillwire.search.index import MAX_RESULTS, Index, Ranking
+from skillwire.search.query import Query
+from skillwire.search.segments import Segments, SegmentWriter
+from skillwire.search.snippet import find_snippet
+from skillwire.search.store import IndexStore
+from skillwire.sources.cache_folder import CACHE_DIR
+
+_MANY = 500
+"""Number of new skills from which they are indexed in the background, or written as a new index file."""
+_BATCH = 32
+"""Number of skills that are read and indexed before other work gets a turn."""
+_PATIENCE = 5.0
+"""Seconds that a query waits for the background work, before it uses what is indexed already."""
+_PAUSE = 1.0
+"""Seconds from a start or a change to the background work, so that requests are answered first."""
+_STORED_SHARE = 0.1
+"""Share of changed skills from which the index file is written again."""
+_DAMAGE = (sqlite3.Error, ValueError, OverflowError, IndexError)
+"""What a damaged index raises. It is then built again."""
+_CURSOR = "search"
+
+Value = TypeVar("Value")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """What differs between the index and a catalog."""
+
+    removed: Sequence[str]
+    changed: Sequence[Searchable]
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.changed) >= _MANY
+
+
+class LibrarySearch(SearchIndex):
+    """The index of one library."""
+
+    def __init__(self, library: Library, folder: Path | None = None) -> None:
+        """Create an index, which is built by the first search or by `follow`.
+
+        With `folder`, the index is stored there, so that the next start only indexes what has changed.
+        """
+        self._library, self._folder = library, folder
+        self._visible = VisibleSkills.of(library)
+        self._index: Index | None = None
+        self._indexed: Catalog | None = None
+        """The catalog that the index describes."""
+        self._changes: list[Change] = []
+        """The changes since `_indexed`."""
+        self._hidden: dict[Audience, frozenset[int]] = {}
+        """The numbers of the documents that an audience may not find."""
+        self._lock = anyio.Lock()
+        """Held while the index is changed or used."""
+        self._updating = anyio.Lock()
+        self._worker = anyio.CapacityLimiter(1)
+        self._following = False
+        self._stale, self._finished = anyio.Event(), anyio.Event()
+        library.listen(self._note)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        cursor: str | None = None,
+        audience: Audience = Audience.EVERYONE,
+    ) -> SearchResults:
+        if not 1 <= limit <= MAX_LIMIT:
+            raise BadParamsError(f"the limit must be a number from 1 to {MAX_LIMIT}")
+        if not query.strip():
+            raise BadParamsError("the query is empty; write what the skill should help with")
+        parsed = Query.parse(query)
+        await self._library.ensure_loaded()
+        incomplete = not await self._catch_up()
+        ranking = await self._rank_or_rebuild(parsed, audience)
+        catalog = self._visible.catalog
+        uris = [uri for uri in ranking.uris if _find(catalog, uri) is not None]
+        key = blake2b(f"{audience}\0{query}".encode(errors="replace"), digest_size=8).hexdigest()
+        start = 0 if cursor is None else _start_after(cursor, key, uris)
+        shown = uris[start : start + limit]
+        end = start + len(shown)
+        return SearchResults(
+            tuple([await self._result(catalog, uri, start + at, ranking) for at, uri in enumerate(shown, 1)]),
+            len(uris),
+            ranking.is_weak,
+            ranking.corrections,
+            incomplete,
+            _cursor(key, uris[:end]) if end < len(uris) else None,
+        )
+
+    async def follow(self) -> None:
+        self._following = True
+        try:
+            await self._library.ensure_loaded()
+            while True:
+                self._stale = anyio.Event()
+                await anyio.sleep(_PAUSE)
+                await self._update()
+                self._finished.set()
+                self._finished = anyio.Event()
+                await self._store()
+                await self._stale.wait()
+        finally:
+            self._following = False
+
+    # What is indexed
+
+    def _note(self, change: Change) -> None:
+        self._changes.append(change)
+        self._stale.set()
+
+    async def _catch_up(self) -> bool:
+        """Bring the index up to date. Return False if that takes long and goes on in the background."""
+        with anyio.move_on_after(_PATIENCE if self._following else None):
+            while not await self._update(only_few=self._following):
+                self._stale.set()
+                await self._finished.wait()
+        return self._is_current()
+
+    def _is_current(self) -> bool:
+        return self._index is not None and self._indexed is self._visible.catalog
+
+    async def _update(self, *, only_few: bool = False) -> bool:
+        """Index what has changed since the last update.
+
+        With `only_few`, return False and do nothing if that would take long.
+        """
+        async with self._updating:
+            if self._index is None:
+                await self._open()
+            while not self._is_current():
+                wanted, known = self._visible.catalog, len(self._changes)
+                pending = await self._in_worker(partial(self._compare, wanted, self._changes_to(wanted)))
+                if pending.is_large and only_few:
+                    return False
+                if pending.is_large:
+                    await self._write(wanted, pending)
+                else:
+                    await self._apply(wanted, pending)
+                del self._changes[:known]
+            return True
+
+    async def _open(self) -> None:
+        """Open the stored index, or create an empty one."""
+
+        def load() -> Index:
+            store = self._index_store()
+            segments = None if store is None else store.load()
+            return Index(segments)
+
+        try:
+            self._index = await self._in_worker(load)
+        except _DAMAGE:
+            self._index = Index()
+
+    def _index_store(self) -> IndexStore | None:
+        return None if self._folder is None else IndexStore(self._folder, self._library.sources)
+
+    def _changes_to(self, wanted: Catalog) -> list[Change] | None:
+        """Return the changes from the indexed catalog to `wanted`; None if they are not known."""
+        catalog = self._indexed
+        for change in self._changes:
+            if change.before is not catalog:
+                return None
+            catalog = change.after
+        return list(self._changes) if catalog is wanted else None
+
+    def _compare(self, wanted: Catalog, changes: Sequence[Change] | None) -> _Pending:
+        """Return what to index. Without `changes`, every skill is compared with the index."""
+        index = self._index
+        assert index is not None, "the index is opened first"
+        if changes is None:
+            uris = dict.fromkeys([*index.uris, *wanted.entries])
+        else:
+            edited = (edit for change in changes for edit in change.edits)
+            uris = dict.fromkeys(each.uri for edit in edited for each in edit.entries)
+        uris |= dict.fromkeys(each.uri for change in changes or () for each in change.before.templates)
+        found: dict[str, Searchable] = {uri: wanted.entries[uri] for uri in uris if uri in wanted.entries}
+        kept = {uri: each for uri, each in found.items() if _may_be_found(each)}
+        for template in wanted.templates:  # a skill with the same URI takes precedence
+            if _may_be_found(template):
+                kept.setdefault(template.uri, template)
+        return _Pending(
+            [uri for uri in uris if uri not in kept and index.identity(uri) is not None],
+            [each for uri, each in kept.items() if index.identity(uri) != identity(each)],
+        )
+
+    async def _apply(self, wanted: Catalog, pending: _Pending) -> None:
+        """Change the index, so that it describes the catalog `wanted`."""
+        made = [each async for batch in self._documents(pending.changed) for each in batch]
+
+        def change() -> None:
+            index = self._index
+            assert index is not None, "the index is opened first"
+            for uri in pending.removed:
+                index.remove(uri)
+            for entry, known, document in made:
+                index.put(entry.uri, known, document)
+
+        async with self._lock:
+            try:
+                await self._in_worker(change)
+            except _DAMAGE:
+                self._rebuild()
+                return
+            self._indexed = wanted
+            self._forget_hidden()
+
+    async def _documents(
+        self, entries: Sequence[Searchable]
+    ) -> AsyncGenerator[list[tuple[Searchable, bytes, Document]]]:
+        """Yield batches of entries with their identities and documents."""
+        for start in range(0, len(entries), _BATCH):
+            batch = [(each, *await self._text_of(each)) for each in entries[start : start + _BATCH]]
+            yield await self._in_worker(partial(_make_documents, batch))
+
+    async def _text_of(self, entry: Searchable) -> tuple[str, bool]:
+        """Return the text of a skill that is indexed, and whether it was read if it should be.
+
+        If the file is not as listed, the library has not noticed a change yet. It will.
+        """
+        if not has_indexed_text(entry):
+            return "", True
+        assert isinstance(entry, SkillRecord), "a template has no text"
+        try:
+            return (await self._library.read_listed(entry, entry.files[0])).decode(errors="replace"), True
+        except (SkillwireError, OSError):
+            return "", False
+
+    async def _write(self, wanted: Catalog, pending: _Pending) -> None:
+        """Write a new index, which describes the catalog `wanted`, and use it from now on."""
+        store = self._index_store()
+        if store is not None:
+            lock = await self._in_worker(store.lock)
+            try:
+                if not await self._use_other(store):
+                    await self._write_file(store, wanted, pending)
+            except (OSError, sqlite3.Error) as error:
+                await self._use_memory(error)
+            else:
+                return
+            finally:
+                if lock is not None:
+                    lock.release()
+        writer = SegmentWriter(Segments())
+        await self._fill(writer, pending)
+        await self._replace(writer.segments, wanted)
+
+    async def _use_other(self, store: IndexStore) -> bool:
+        """Use the index that another process has stored in the meantime. Return whether there was one."""
+        if self._index is not None and len(self._index):
+            return False
+        if (segments := await self._in_worker(store.load)) is None:
+            return False
+        await self._replace(segments, None)
+        return True
+
+    async def _write_file(self, store: IndexStore, wanted: Catalog, pending: _Pending) -> None:
+        with store.staged() as staged:
+            writer = SegmentWriter(staged.segments)
+            await self._fill(writer, pending)
+            segments = await self._in_worker(staged.keep)
+        await self._replace(segments, wanted)
+
+    async def _fill(self, writer: SegmentWriter, pending: _Pending) -> None:
+        """Write the unchanged documents of the index, and the documents of changed skills."""
+        left_out = [*pending.removed, *(each.uri for each in pending.changed)]
+        async with self._lock:
+            index = self._index
+            assert index is not None, "the index is opened first"
+            await self._in_worker(partial(index.copy_to, writer, left_out))
+
+        def add(batch: Sequence[tuple[Searchable, bytes, Document]]) -> None:
+            for entry, known, document in batch:
+                writer.add(entry.uri, known, document)
+
+        async with aclosing(self._documents(pending.changed)) as batches:
+            async for batch in batches:
+                await self._in_worker(partial(add, batch))
+        await self._in_worker(writer.finish)
+
+    async def _replace(self, segments: Segments, describes: Catalog | None) -> None:
+        """Use a new index, which describes a catalog. None means that it is not known what it describes."""
+        made = await self._in_worker(partial(Index, segments))
+        async with self._lock:
+            before, self._index, self._indexed = self._index, made, describes
+            self._forget_hidden()
+            if before is not None:
+                await self._in_worker(before.close)
+
+    async def _use_memory(self, error: Exception) -> None:
+        """Keep the index in memory from now on, and report why."""
+        self._folder = None
+        problem = Problem(
+            ".",
+            Rule.SEARCH_NOT_STORED,
+            Severity.WARNING,
+            f"the search index cannot be stored, so each start builds it again: {error}",
+            hint=f"free space on the disk or make the folder writable, or set `{CACHE_DIR}` to another one",
+        )
+        await self._library.report([problem], reporter="search")
+
+    async def _store(self) -> None:
+        """Store the index again if much has changed since it was stored."""
+        index, store = self._index, self._index_store()
+        if index is None or store is None or index.unstored <= _STORED_SHARE * len(index):
+            return
+        try:
+            async with self._updating:
+                with store.staged() as staged:
+                    await self._fill(SegmentWriter(staged.segments), _Pending((), ()))
+                    segments = await self._in_worker(staged.keep)
+                await self._replace(segments, self._indexed)
+        except (OSError, sqlite3.Error) as error:
+            await self._use_memory(error)
+
+    def _rebuild(self) -> None:
+        """Drop a damaged index. The next update builds it again."""
+        _log.warning("the search index is damaged, and is built again")
+        self._index = self._indexed = None
+        self._forget_hidden()
+
+    async def _in_worker(self, work: Callable[[], Value]) -> Value:
+        """Run `work` in a thread, one at a time."""
+        return await anyio.to_thread.run_sync(work, limiter=self._worker)
+
+    # Who may find what
+
+    def _hidden_from(self, audience: Audience) -> frozenset[int]:
+        """Return the numbers of the documents that an audience may not find."""
+        index = self._index
+        assert index is not None, "the index is opened first"
+        if audience is Audience.EVERYONE:
+            return frozenset()
+        if (known := self._hidden.get(audience)) is None:
+            catalog = self._visible.catalog
+            entries = (*catalog.entries.values(), *catalog.templates)
+            uris = (each.uri for each in entries if not self._visible.allows(each, audience))
+            known = self._hidden[audience] = index.numbers_of(uris)
+        return known
+
+    def _forget_hidden(self) -> None:
+        self._hidden.clear()
+
+    # Answers
+
+    async def _rank_or_rebuild(self, query: Query, audience: Audience) -> Ranking:
+        try:
+            return await self._rank(query, audience)
+        except _DAMAGE:
+            self._rebuild()
+            await self._update()
+            return await self._rank(query, audience)
+
+    async def _rank(self, query: Query, audience: Audience) -> Ranking:
+        positions = self._visible.catalog.positions
+        last = len(positions)
+
+        def rank() -> Ranking:
+            index = self._index
+            assert index is not None, "the index is opened first"
+            return index.rank(query, self._hidden_from(audience), lambda uri: positions.get(uri, last))
+
+        async with self._lock:
+            return await self._in_worker(rank)
+
+    async def _result(self, catalog: Catalog, uri: str, rank: int, ranking: Ranking) -> SearchResult:
+        entry = _find(catalog, uri)
+        assert entry is not None, "results were looked up before"
+        text, _ = await self._text_of(entry)
+        fields, snippet = await self._in_worker(
+            lambda: (matched_fields(entry, text, ranking.terms), find_snippet(text, ranking.terms))
+        )
+        if isinstance(entry, SkillTemplate):
+            name, description = self._visible.template_name(entry), entry.description
+        else:
+            name, description = self._visible.names.handle(entry), entry.shown_description
+        return SearchResult(name, uri, collapse_lines(description), rank, tuple(fields), snippet)
+
+
+def _make_documents(
+    batch: Sequence[tuple[Searchable, str, bool]],
+) -> list[tuple[Searchable, bytes, Document]]:
+    # A skill whose text could not be read gets an identity that differs from the one it should have.
+    return [
+        (entry, identity(entry) if was_read else b"", make_document(entry, text))
+        for entry, text, was_read in batch
+    ]
+
+
+def _may_be_found(entry: Searchable) -> bool:
+    if isinstance(entry, SkillTemplate):
+        return not entry.is_withheld
+    return entry.trust is not Trust.WITHHELD
+
+
+def _find(catalog: Catalog, uri: str) -> Searchable | None:
+    """Return the skill or template of a catalog with this URI, unless it is withheld."""
+    found = catalog.entries.get(uri) or next((each for each in catalog.templates if each.uri == uri), None)
+    return found if found is not None and _may_be_found(found) else None
+
+
+# Cursors
+
+
+def _cursor(key: str, shown: Sequence[str]) -> str:
+    """Return a cursor that continues after the results in `shown`. It only fits the same results."""
+    content = "\0".join([_CURSOR, key, str(len(shown)), _fingerprint(shown)])
+    return base64.urlsafe_b64encode(content.encode()).decode("ascii")
+
+
+def _fingerprint(uris: Sequence[str]) -> str:
+    return blake2b("\n".join(uris).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def _start_after(cursor: str, key: str, uris: Sequence[str]) -> int:
+    """Return the number of results before the page of a cursor.
+
+    Raises `BadParamsError` if the cursor is for another query, or if the results before it have changed.
+    """
+    try:
+        name, query, number, _ = base64.urlsafe_b64decode(cursor.encode("ascii")).decode().split("\0")
+        start = int(number)
+    except (UnicodeError, binascii.Error, ValueError) as error:
+        raise bad_cursor_error(cursor) from error
+    if name != _CURSOR or query != key or not 0 < start <= MAX_RESULTS:
+        raise bad_cursor_error(cursor)
+    if _cursor(key, uris[:start]) != cursor:
+        raise BadParamsError("the results have changed; search again without a cursor")
+    return start
