@@ -32,7 +32,7 @@ from skillwire.config.program import Program, wsl_command
 from skillwire.config.source_config import LibraryOptions, open_sources, source_specs, spelled
 from skillwire.config.source_kinds import kind_of
 from skillwire.config.typed_sources import typed_sources
-from skillwire.core.problem import Severity
+from skillwire.core.problem import Rule, Severity
 from skillwire.errors import SourceError, UsageError
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible, quoted, redact_secrets
@@ -222,13 +222,17 @@ def _check_skills(places: Sequence[str], configured: SourceSettings, *, with_con
     """Raise `SourceError` if a named source has no skills, or no configured source has any."""
     options = LibraryOptions(configured_sources=with_config and not places)
     opened = open_sources(places, options, configured)
-    library = Library([each.source for each in opened])
+    library = Library([each.source for each in opened], once=True)
     anyio.run(load, library)
     for source in library.sources:
         scan = library.scans[source.label]
         if scan.entries or scan.templates or (not places and library.catalog.entries):
             continue
-        errors = [each for each in scan.problems if each.severity is Severity.ERROR]
+        errors = [
+            each
+            for each in scan.problems
+            if each.severity is Severity.ERROR or each.rule is Rule.SKILL_FILE_NAME
+        ]
         print_problems(stderr_console(), errors[:_SHOWN_PROBLEMS])
         where = quoted(redact_secrets(escape_invisible(source.place or source.label)))
         raise SourceError(
