@@ -9,8 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillwire.contract.quoting import quote_refused_values
-from skillwire.frontmatter.document import read_document
 from tests.support.command_line import Cli, run
 from tests.support.skills import write
 
@@ -122,12 +120,14 @@ def test_a_skill_without_a_description_does_not_stop_adoption(tmp_path: Path, cl
         ("nmae: skill\ndescription: x", "name", "nmae"),
     ],
 )
-def test_a_misspelled_field_is_suggested(written: str, missing: str, suggested: str | None) -> None:
-    (problem,) = read_document(f"---\n{written}\n---\n".encode(), "skill/SKILL.md", "skill").problems
-    assert problem.field == missing
-    assert (f"did you mean `{missing}`? the file has `{suggested}`" == problem.hint) == (
-        suggested is not None
-    )
+def test_a_misspelled_field_is_suggested(
+    written: str, missing: str, suggested: str | None, tmp_path: Path, cli: Cli
+) -> None:
+    write(tmp_path / "skill", {"SKILL.md": f"---\n{written}\n---\n"})
+    (problem,) = cli("check", tmp_path / "skill", "--json").json
+    assert problem["field"] == missing
+    hint = f"did you mean `{missing}`? the file has `{suggested}`"
+    assert (problem["hint"] == hint) == (suggested is not None)
 
 
 @pytest.mark.parametrize(
@@ -190,20 +190,6 @@ def test_a_quoted_skill_also_gets_its_other_fixes(tmp_path: Path, cli: Cli) -> N
         "---\nname: skill\ndescription: 'Use for: this'\nx-skillwire:\n  id: skill\n"
         '  version: "0.1.0"\n  capabilities:\n    - resource://skills/skill/document\n---\n'
     )
-
-
-@given(
-    st.text(st.sampled_from("ab:#'\"[]{}&*!|>%@`-?,\\ ")), st.sampled_from(["", "license: a: b\n", "  c\n"])
-)
-def test_quotes_never_change_what_can_be_read(value: str, more: str) -> None:
-    content = f"---\nname: skill\ndescription: {value}\n{more}---\nBody\n".encode()
-    before = read_document(content, "skill/SKILL.md", "skill").frontmatter
-    if (after := quote_refused_values(content)) is not None:
-        assert before is None
-        found = read_document(after, "skill/SKILL.md", "skill").frontmatter
-        assert found is not None
-        line = f"\ndescription: {value}\n".encode()
-        assert line in after or found["description"] == value.strip()
 
 
 def test_hidden_skills_are_not_called_missing(tmp_path: Path, cli: Cli) -> None:

@@ -315,7 +315,7 @@ def test_a_temporary_program_becomes_a_command_of_uvx(
         Program.current({"HOME": str(tmp_path), "PATH": ""})
 
 
-def test_a_source_that_fails_is_not_said_to_be_scanned_again(cli: Cli, work: Path) -> None:
+def test_no_failed_source_is_said_to_be_scanned_again(cli: Cli, work: Path) -> None:
     done = cli("install", f"git+file://{work}/nothing.git", "--client", "cursor", "--yes")
     assert done.code != 0
     assert "again automatically" not in done.err
