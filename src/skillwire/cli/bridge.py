@@ -265,10 +265,10 @@ def _print_summary(catalog: Catalog, servers: int) -> None:
     withheld = [catalog.withheld_report(entry) for entry in catalog.withheld]
     offered = len(catalog.entries) - len(withheld)
     every = f"{pluralize(len(catalog.entries), 'skill')} of {pluralize(servers, 'server')}"
-    console.print(f"{every}; {offered} offered to models and people")
+    console.print(f"{every}; {offered:,} offered to models and people")
     for problem in catalog.problems:
         if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST, Rule.STATE_FAILED}:
-            console.print(Text(escape_invisible(f"{problem.path}: {problem.message}")))
+            console.print(Text(str(problem)))
     held_back = [problem for problem in catalog.problems if problem.rule is Rule.NOT_PASSED_ON]
     for problem in held_back[:_SHOWN]:
         console.print(Text(escape_invisible(f"{problem.path}: {problem.message}; {problem.hint}")))

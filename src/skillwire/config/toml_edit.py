@@ -62,7 +62,7 @@ def _values(text: str) -> dict[str, Any]:
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values without empty tables. A table that is left empty because of a comment sets nothing."""
+    """Return the values without empty tables, which may be left because of a comment and set nothing."""
     return {key: value for key, value in values.items() if value != {}}
 
 
