@@ -95,6 +95,7 @@ complete -c skillwire -n '__skillwire_using serve' -l allow-public -d 'Allow an 
 complete -c skillwire -n '__skillwire_using serve' -l allow-host -x -d 'Another host name that clients may use for this server (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l allow-origin -x -d 'Origin of a web page or browser extension that may call this server (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l no-well-known -d 'Over HTTP, do not serve /.well-known/agent-skills/.'
+complete -c skillwire -n '__skillwire_using serve' -l access-log -d 'Print a line on stderr for each HTTP request'
 complete -c skillwire -n '__skillwire_using serve' -l contract -d 'Require the repository contract, and serve its resource://skills/ URIs.'
 complete -c skillwire -n '__skillwire_using serve' -l tolerant -d 'With --contract, leave out skills that violate it instead of refusing to start.'
 complete -c skillwire -n '__skillwire_using serve' -l block-key -x -d 'Frontmatter key of the contract\'s metadata block.'
@@ -230,6 +231,7 @@ complete -c skillwire -n '__skillwire_using bridge' -l allow-public -d 'Allow an
 complete -c skillwire -n '__skillwire_using bridge' -l allow-host -x -d 'Another host name that clients may use for this server (repeatable).'
 complete -c skillwire -n '__skillwire_using bridge' -l allow-origin -x -d 'Origin of a web page or browser extension that may call this server (repeatable).'
 complete -c skillwire -n '__skillwire_using bridge' -l no-well-known -d 'Over HTTP, do not serve /.well-known/agent-skills/.'
+complete -c skillwire -n '__skillwire_using bridge' -l access-log -d 'Print a line on stderr for each HTTP request'
 
 complete -c skillwire -n '__skillwire_using diff' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using diff' -l from -x -d 'Search this server, given by label or URL (repeatable).'

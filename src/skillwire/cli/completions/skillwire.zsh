@@ -77,6 +77,7 @@ _skillwire() {
                 '*--allow-host=[Another host name that clients may use for this server (repeatable).]:NAME:' \
                 '*--allow-origin=[Origin of a web page or browser extension that may call this server (repeatable).]:ORIGIN:' \
                 '--no-well-known[Over HTTP, do not serve /.well-known/agent-skills/.]' \
+                '--access-log[Print a line on stderr for each HTTP request]' \
                 '--contract[Require the repository contract, and serve its resource\://skills/ URIs.]' \
                 '--tolerant[With --contract, leave out skills that violate it instead of refusing to start.]' \
                 '--block-key=[Frontmatter key of the contract'\''s metadata block.]:KEY:' \
@@ -252,6 +253,7 @@ _skillwire() {
                 '*--allow-host=[Another host name that clients may use for this server (repeatable).]:NAME:' \
                 '*--allow-origin=[Origin of a web page or browser extension that may call this server (repeatable).]:ORIGIN:' \
                 '--no-well-known[Over HTTP, do not serve /.well-known/agent-skills/.]' \
+                '--access-log[Print a line on stderr for each HTTP request]' \
                 '*:SERVER:' \
                 && return
             ;;
