@@ -129,7 +129,7 @@ complete -c skillwire -n '__skillwire_using list' -s h -l help -d 'Show this hel
 complete -c skillwire -n '__skillwire_using list' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using list' -l filter -x -d 'Only skills with this text in their name, path or description, or that match a pattern such as pdf-.'
 complete -c skillwire -n '__skillwire_using list' -l paths -d 'On a terminal, also show the path of each skill.'
-complete -c skillwire -n '__skillwire_using list' -l problems -d 'Print every problem, also each name that several skills share.'
+complete -c skillwire -n '__skillwire_using list' -l problems -d 'Print every problem, also each name that several skills share, and the problems that a server itself reports.'
 complete -c skillwire -n '__skillwire_using list' -l no-pager -d 'Do not use a pager for long output.'
 complete -c skillwire -n '__skillwire_using list' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
 complete -c skillwire -n '__skillwire_using list' -l config -r -F -d 'Use this configuration file instead of your own.'

@@ -117,7 +117,7 @@ _skillwire() {
                 '--json[Print JSON]' \
                 '--filter=[Only skills with this text in their name, path or description, or that match a pattern such as pdf-.]:TEXT|PATTERN:' \
                 '--paths[On a terminal, also show the path of each skill.]' \
-                '--problems[Print every problem, also each name that several skills share.]' \
+                '--problems[Print every problem, also each name that several skills share, and the problems that a server itself reports.]' \
                 '--no-pager[Do not use a pager for long output.]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
