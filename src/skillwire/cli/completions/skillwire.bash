@@ -40,7 +40,7 @@ _skillwire() {
     done
     case $command in
         serve)
-            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --contract --tolerant --block-key --drive --drive-header --help'
+            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --help'
             valued=' --prefix --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
             ;;
         check)
@@ -88,7 +88,7 @@ _skillwire() {
             valued=' --timeout --token-env --allow '
             ;;
         bridge)
-            options='--trust --only --exclude --http --catalog --catalog-tokens --prompt-content --no-drafts --list-nonconforming --allow --server-token-env --token-env --allow-public --allow-host --allow-origin --no-well-known --help'
+            options='--trust --only --exclude --http --catalog --catalog-tokens --prompt-content --no-drafts --list-nonconforming --allow --server-token-env --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --help'
             valued=' --trust --only --exclude --catalog --catalog-tokens --prompt-content --allow --server-token-env --token-env --allow-host --allow-origin '
             ;;
         diff)

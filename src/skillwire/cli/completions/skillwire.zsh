@@ -77,6 +77,7 @@ _skillwire() {
                 '*--allow-host=[Another host name that clients may use for this server (repeatable).]:NAME:' \
                 '*--allow-origin=[Origin of a web page or browser extension that may call this server (repeatable).]:ORIGIN:' \
                 '--no-well-known[Over HTTP, do not serve /.well-known/agent-skills/.]' \
+                '--access-log[Print a line on stderr for each HTTP request]' \
                 '--contract[Require the repository contract, and serve its resource\://skills/ URIs.]' \
                 '--tolerant[With --contract, leave out skills that violate it instead of refusing to start.]' \
                 '--block-key=[Frontmatter key of the contract'\''s metadata block.]:KEY:' \
@@ -116,7 +117,7 @@ _skillwire() {
                 '--json[Print JSON]' \
                 '--filter=[Only skills with this text in their name, path or description, or that match a pattern such as pdf-.]:TEXT|PATTERN:' \
                 '--paths[On a terminal, also show the path of each skill.]' \
-                '--problems[Print every problem, also each name that several skills share.]' \
+                '--problems[Print every problem, also each name that several skills share, and the problems that a server itself reports.]' \
                 '--no-pager[Do not use a pager for long output.]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
@@ -252,6 +253,7 @@ _skillwire() {
                 '*--allow-host=[Another host name that clients may use for this server (repeatable).]:NAME:' \
                 '*--allow-origin=[Origin of a web page or browser extension that may call this server (repeatable).]:ORIGIN:' \
                 '--no-well-known[Over HTTP, do not serve /.well-known/agent-skills/.]' \
+                '--access-log[Print a line on stderr for each HTTP request]' \
                 '*:SERVER:' \
                 && return
             ;;
