@@ -64,6 +64,7 @@ complete -c skillwire -n __skillwire_no_command -a new -d 'Create a skill from a
 complete -c skillwire -n __skillwire_no_command -a schema -d 'Print the JSON Schema of skill frontmatter.'
 complete -c skillwire -n __skillwire_no_command -a drive -d 'Show the live skills of running programs.'
 complete -c skillwire -n __skillwire_no_command -a pack -d 'Pack skills into a bundle or plugin that clients install.'
+complete -c skillwire -n __skillwire_no_command -a search -d 'Find skills for a task.'
 complete -c skillwire -n __skillwire_no_command -a help -d 'Explain one command.'
 
 complete -c skillwire -n '__skillwire_using serve' -s h -l help -d 'Show this help.'
@@ -353,5 +354,15 @@ complete -c skillwire -n '__skillwire_using pack' -l with-config -d 'Also use th
 complete -c skillwire -n '__skillwire_using pack' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using pack' -F
 
+complete -c skillwire -n '__skillwire_using search' -s h -l help -d 'Show this help.'
+complete -c skillwire -n '__skillwire_using search' -l from -r -F -d 'Search this source (repeatable).'
+complete -c skillwire -n '__skillwire_using search' -l limit -x -d 'How many skills to show, at most 50.'
+complete -c skillwire -n '__skillwire_using search' -l for -r -f -a 'everyone models people' -d 'Only skills that models, or people, may start.'
+complete -c skillwire -n '__skillwire_using search' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using search' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using search' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using search' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using search' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
+
 complete -c skillwire -n '__skillwire_using help' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack'
+complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search'

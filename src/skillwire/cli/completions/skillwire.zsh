@@ -31,6 +31,7 @@ _skillwire_commands() {
         'schema:Print the JSON Schema of skill frontmatter.'
         'drive:Show the live skills of running programs.'
         'pack:Pack skills into a bundle or plugin that clients install.'
+        'search:Find skills for a task.'
         'help:Explain one command.'
     )
     _describe command commands
@@ -421,10 +422,24 @@ _skillwire() {
                 '*:SOURCE:_files' \
                 && return
             ;;
+        search)
+            _arguments \
+                '(- *)'{-h,--help}'[Show this help.]' \
+                '*--from=[Search this source (repeatable).]:SOURCE:_files' \
+                '--limit=[How many skills to show, at most 50.]:NUMBER:' \
+                '--for=[Only skills that models, or people, may start.]:AUDIENCE:(everyone models people)' \
+                '--json[Print JSON]' \
+                '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*:QUERY:' \
+                && return
+            ;;
         help)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack)' \
+                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search)' \
                 && return
             ;;
     esac
