@@ -140,7 +140,11 @@ def all_features(
 def _all_features(library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]") -> list[Feature]:
     added = join_additions([each.add_to(library) for each in options.additions])
     features: list[Feature] = [
-        ExtensionFeature(library, list_nonconforming=options.list_nonconforming),
+        ExtensionFeature(
+            library,
+            list_nonconforming=options.list_nonconforming,
+            with_search=any(tool.name == SEARCH_SKILLS for tool in added.tools),
+        ),
         DirectoryFeature(library),
         _resources(library, options, added),
     ]
