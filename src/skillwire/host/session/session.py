@@ -5,7 +5,7 @@ from contextlib import suppress
 import anyio
 
 from skillwire.core.names import SKILL_FILE
-from skillwire.errors import ChangedError, NotApprovedError, RequestError, VerificationError
+from skillwire.errors import BadParamsError, ChangedError, NotApprovedError, RequestError, VerificationError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Changes, needs_new_approval
@@ -14,6 +14,7 @@ from skillwire.host.hosted_skill import HostedSkill, Identity, is_for_models, li
 from skillwire.host.place import Place
 from skillwire.host.places import Places
 from skillwire.host.registry import Registry
+from skillwire.host.search import HostSearch
 from skillwire.host.servers.packed import read_packed
 from skillwire.host.servers.records import path_of
 from skillwire.host.session.loaded_skills import (
@@ -24,16 +25,26 @@ from skillwire.host.session.loaded_skills import (
     Reading,
     is_root,
 )
-from skillwire.host.session.model_text import catalog_prompt, resource_text, shown_text, skill_text
+from skillwire.host.session.model_text import (
+    catalog_prompt,
+    resource_text,
+    results_text,
+    shown_text,
+    skill_text,
+)
 from skillwire.host.session.tools import AgentTool, session_tools
+from skillwire.library.search import Audience, is_installed
 from skillwire.protocol.verify import file_faults
+
+_CLOSEST = 3
+"""Maximum number of skills to name when there is no skill of a name."""
 
 
 class Session:
     """Loads skills for a model, and reads files of loaded skills. `Host.session` creates one."""
 
-    def __init__(self, places: Places, consent: Consent) -> None:
-        self._places, self._consent = places, consent
+    def __init__(self, places: Places, consent: Consent, search: HostSearch) -> None:
+        self._places, self._consent, self._search = places, consent, search
         self._files = LoadedFiles(places, consent)
         self._loaded_skills = LoadedSkills()
         self._loading = anyio.Lock()
@@ -51,6 +62,29 @@ class Session:
     def tools(self, *, resources: bool = False) -> tuple[AgentTool, ...]:
         """Return the tools for the model; with `resources`, also one that reads any resource of a server."""
         return session_tools(self, resources=resources)
+
+    # Searching
+
+    async def search_for_model(self, query: str, cursor: str | None = None) -> str:
+        """Return skills that the model may load, the best first, as text for the model.
+
+        `cursor` continues after an earlier answer. Raises `BadParamsError`.
+        """
+        if not self._places.has_discovered:
+            await self._places.discover()
+        found = await self._search.search(query, cursor=cursor, audience=Audience.MODELS)
+        registry = self._places.registry
+        return results_text(found, {each.handle: each for each in (*registry, *registry.templates)})
+
+    async def closest_names(self, name: str) -> list[str]:
+        """Return the names of at most three skills that the model may load, and that fit a name best."""
+        if not is_installed():
+            return []
+        try:
+            found = await self._search.search(name, limit=_CLOSEST, audience=Audience.MODELS)
+        except BadParamsError:
+            return []
+        return [each.name for each in found.results]
 
     # Loading
 
