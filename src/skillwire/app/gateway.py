@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from skillwire.app.admin import AdminService
+from skillwire.app.live_report import live_lines, report_changes
 from skillwire.area import AddedSource, ServePart, ServerContext
 from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.file import ConfigFile, SourceSettings, read_overrides
@@ -80,7 +81,8 @@ def open_served_library(
         more=more,
         static_by_flag=options.frozen,
     )
-    return _with_features(ServerContext(library, admin, catalog_problems), parts)
+    context = ServerContext(library, admin, catalog_problems, print_line=live_lines())
+    return _with_features(context, parts)
 
 
 def _with_features(context: ServerContext, parts: Sequence[ServePart]) -> ServedLibrary:
@@ -105,8 +107,8 @@ def _free(label: str, taken: Collection[str]) -> str:
 async def start(gateway: ServedLibrary) -> None:
     """Load the library, let areas inspect it, and print the state of sources and the number of skills.
 
-    Also prints how many problems there are. Raises `UsageError` if `--static` is set and a source cannot be
-    read, and the errors of areas.
+    Also prints how many problems there are and, from then on, each problem that appears or is solved. Raises
+    `UsageError` if `--static` is set and a source cannot be read, and the errors of areas.
     """
     library = gateway.library
     catalog = await load(library)
@@ -144,6 +146,7 @@ async def start(gateway: ServedLibrary) -> None:
         and not any(part.sources for part in gateway.parts)
     ):
         print_notice(NO_SKILLS if library.sources else "no source is configured; add one in the page")
+    report_changes(library, gateway.context.problems, gateway.context.print_line)
 
 
 def report_selection(library: Library) -> None:

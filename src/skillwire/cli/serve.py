@@ -32,6 +32,7 @@ from skillwire.terminal.options import (
     CONFIGURATION,
     MODELS,
     SELECTION,
+    AccessLog,
     AllowHost,
     AllowOrigin,
     AllowPublic,
@@ -170,6 +171,7 @@ def serve(
     allow_host: AllowHost = None,
     allow_origin: AllowOrigin = None,
     no_well_known: NoWellKnown = False,
+    access_log: AccessLog = False,
     areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),
 ) -> int:
     """Serve skills to MCP clients over stdio or HTTP, and notify clients of changes.
@@ -225,7 +227,7 @@ def serve(
         authority=authority,
         additions=gateway.additions,
     )
-    reachable = HttpOptions(http, token_env, allow_public, allow_host, allow_origin)
+    reachable = HttpOptions(http, token_env, allow_public, allow_host, allow_origin, access_log)
     endpoint = reachable.endpoint(lets_in=next((part.lets_in for part in parts if part.lets_in), ""))
     private = endpoint is not None and endpoint.token is not None
     freshness = Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private)

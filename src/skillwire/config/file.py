@@ -296,7 +296,7 @@ def decide_all(
     """
     import tomlkit  # noqa: PLC0415 - not needed to read
 
-    from skillwire.config.toml_edit import table_in  # noqa: PLC0415
+    from skillwire.config.toml_edit import has_comment, table_in  # noqa: PLC0415
 
     def change(document: Values, make: Callable[[], Any] = tomlkit.table) -> None:
         section = table_in(document, _SECTION, make)
@@ -306,7 +306,7 @@ def decide_all(
                 section.pop(uri, None)
             else:
                 _write_override(table_in(section, uri, make), left)
-        if not section:
+        if not section and not has_comment(section):
             del document[_SECTION]
 
     def rewrite(document: Values) -> None:

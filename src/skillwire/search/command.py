@@ -42,6 +42,7 @@ def search(
         Parameter(
             group=SELECTION,
             name="--for",
+            metavar="AUDIENCE",
             show_default=True,
             help="Only skills that models, or people, may start.",
         ),

@@ -168,6 +168,14 @@ AllowOrigin: TypeAlias = Annotated[
         help="Origin of a web page or browser extension that may call this server (repeatable).",
     ),
 ]
+AccessLog: TypeAlias = Annotated[
+    bool,
+    Parameter(
+        group=HTTP,
+        name="--access-log",
+        help="Print a line on stderr for each HTTP request: time, client, method, path, status, duration.",
+    ),
+]
 NoWellKnown: TypeAlias = Annotated[
     bool,
     Parameter(
