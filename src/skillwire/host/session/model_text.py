@@ -118,7 +118,7 @@ def catalog_prompt(
     no server fills the list alone. The templates of a folder or server come after its skills. Skills that
     only users may load are not listed.
     """
-    budget = tokens * CHARACTERS_PER_TOKEN - len(USAGE) - (len(SEARCH_USAGE) if is_installed() else 0)
+    budget = tokens * CHARACTERS_PER_TOKEN - len(USAGE)
     shown = [each for each in _interleave(skills, templates) if _is_for_models(each)]
     lines: list[str] = []
     for each in shown:
