@@ -305,8 +305,8 @@ async def test_list_for_models_names_the_tool_that_finds_more() -> None:
         listed = host.session().catalog_prompt(300)
         assert "`search_skills` finds skills for a task" in listed.partition("<available_skills>")[0]
         assert re.fullmatch(
-            r"\d+ more skills are not shown here; `search_skills` finds them, and `read_skill` takes the name "
-            r"of any\.",
+            r"\d+ more skills are not shown here; `search_skills` finds them, and `read_skill` takes the "
+            r"name of any\.",
             listed.splitlines()[-1],
         )
 
