@@ -148,8 +148,8 @@ _skillwire() {
             valued=' --mcpb --plugin --name --version --description --author --config '
             ;;
         search)
-            options='--from --limit --for --json --follow-links --config --with-config --no-config --help'
-            valued=' --from --limit --for --config '
+            options='--from --limit --for --json --follow-links --config --with-config --no-config --allow --token-env --help'
+            valued=' --from --limit --for --config --allow --token-env '
             ;;
         help)
             options=''
@@ -297,6 +297,8 @@ _skillwire() {
             'search --limit') _skillwire_nothing ;;
             'search --for') _skillwire_words 'everyone models people' ;;
             'search --config') : ;;
+            'search --allow') _skillwire_nothing ;;
+            'search --token-env') _skillwire_variables ;;
         esac
         return
     fi

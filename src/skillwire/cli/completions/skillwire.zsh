@@ -425,7 +425,7 @@ _skillwire() {
         search)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '*--from=[Search this source (repeatable).]:SOURCE:_files' \
+                '*--from=[Search this source or server (repeatable).]:SOURCE:_files' \
                 '--limit=[How many skills to show, at most 50.]:NUMBER:' \
                 '--for=[Only skills that models, or people, may start.]:AUDIENCE:(everyone models people)' \
                 '--json[Print JSON]' \
@@ -433,6 +433,8 @@ _skillwire() {
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
                 '--with-config[Also use the sources in the configuration file if you name others.]' \
                 '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*--allow=[For this server in a project'\''s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).]:LABEL:' \
+                '--token-env=[Environment variable with the bearer token to send to the server'\''s URL.]:VARIABLE:_parameters -g "*export*"' \
                 '*:QUERY:' \
                 && return
             ;;
