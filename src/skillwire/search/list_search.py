@@ -35,6 +35,8 @@ class MemorySearch(ListSearch):
         self._indexed: dict[str, SearchEntry] = {}
         """The indexed entries by key, except those whose text could not be read."""
         self._positions: dict[str, int] = {}
+        self._hidden: dict[Audience, frozenset[int]] = {}
+        """The numbers of the documents that an audience may not find."""
         self._lock = anyio.Lock()
 
     async def search(
@@ -50,10 +52,10 @@ class MemorySearch(ListSearch):
         async with self._lock:
             await self._update(entries)
             ranking = await anyio.to_thread.run_sync(self._rank, parsed, audience)
-            by_key = {each.key: each for each in entries}
-        page = Page.of(ranking.uris, query, audience, limit, cursor)
+            page = Page.of(ranking.uris, query, audience, limit, cursor)
+            shown = [(rank, entries[self._positions[key]]) for rank, key in page.shown]
         return SearchResults(
-            tuple([await _result(by_key[key], rank, ranking) for rank, key in page.shown]),
+            tuple([await _result(each, rank, ranking) for rank, each in shown]),
             len(ranking.uris),
             ranking.is_weak,
             ranking.corrections,
@@ -65,6 +67,7 @@ class MemorySearch(ListSearch):
         if entries is self._listed and len(self._indexed) == len(self._positions):
             return
         self._listed = entries
+        self._hidden.clear()
         changed = await anyio.to_thread.run_sync(self._compare, entries)
         for start in range(0, len(changed), _BATCH):
             batch = [(each, await _text_of(each)) for each in changed[start : start + _BATCH]]
@@ -99,7 +102,10 @@ class MemorySearch(ListSearch):
     def _hidden_from(self, audience: Audience) -> frozenset[int]:
         if audience is Audience.EVERYONE:
             return frozenset()
-        return self._index.numbers_of(each.key for each in self._listed if not each.allows(audience))
+        if (known := self._hidden.get(audience)) is None:
+            uris = (each.key for each in self._listed if not each.allows(audience))
+            known = self._hidden[audience] = self._index.numbers_of(uris)
+        return known
 
 
 async def _text_of(each: SearchEntry) -> str | None:

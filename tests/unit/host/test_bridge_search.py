@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class StdioClient(StdioPeer):
 
 
 @contextmanager
-def over_stdio(url: str, env: Env) -> Iterator[Peer]:
+def over_stdio(url: str, env: Env) -> Generator[Peer]:
     with StdioClient("2025-11-25", skillwire("bridge", url), env) as peer:
         yield peer
         assert peer.close() == 0
@@ -41,7 +41,7 @@ def over_stdio(url: str, env: Env) -> Iterator[Peer]:
 
 
 @contextmanager
-def over_http(url: str, env: Env) -> Iterator[Peer]:
+def over_http(url: str, env: Env) -> Generator[Peer]:
     with HttpServer(url, "--http", "127.0.0.1:0", env=env, command="bridge") as server:
         peer = HttpPeer(MODERN, server.url)
         yield peer

@@ -129,6 +129,8 @@ async def test_model_never_finds_what_only_people_may_start() -> None:
         assert "model-refunds" in told
         assert "people" not in told
         assert "people" not in await answer(session, "read_skill", name="refunds")
+        told = await answer(session, "read_skill", name="acme:people-refund")
+        assert "people-refunds" not in told  # no suggestion either
         for query in ("people", "peopel"):  # unknown and forbidden look the same, also for spelling
             told = await answer(session, "search_skills", query=query, cursor="")
             assert told == await answer(session, "search_skills", query="walrus", cursor="")
@@ -295,8 +297,11 @@ async def test_unknown_name_is_answered_with_the_three_closest() -> None:
         assert "acme:slide-deck" in named
         assert len(named) == 3
         assert "orders" not in told
-        nothing = await answer(host.session(), "read_skill", name="walrus")
-        assert nothing == "error: there is no skill `walrus`; `search_skills` finds skills by what they do"
+        for name in ("walrus", "acme:walrus"):  # the label alone is not close to anything
+            nothing = await answer(host.session(), "read_skill", name=name)
+            assert (
+                nothing == f"error: there is no skill `{name}`; `search_skills` finds skills by what they do"
+            )
 
 
 async def test_list_for_models_names_the_tool_that_finds_more() -> None:
@@ -311,7 +316,7 @@ async def test_list_for_models_names_the_tool_that_finds_more() -> None:
         )
 
 
-async def test_template_is_found_by_the_name_that_it_is_listed_by() -> None:
+async def test_template_is_found_by_its_listed_name() -> None:
     script = honest("orders")
     uri = "skill://docs/{product}/guide/SKILL.md"
     script.templates = [{"uriTemplate": uri, "name": "guide", "description": "Guides of walruses."}]

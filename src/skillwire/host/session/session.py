@@ -5,7 +5,14 @@ from contextlib import suppress
 import anyio
 
 from skillwire.core.names import SKILL_FILE
-from skillwire.errors import BadParamsError, ChangedError, NotApprovedError, RequestError, VerificationError
+from skillwire.errors import (
+    BadParamsError,
+    ChangedError,
+    NotApprovedError,
+    RequestError,
+    SkillwireError,
+    VerificationError,
+)
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Changes, needs_new_approval
@@ -32,9 +39,11 @@ from skillwire.host.session.model_text import (
     shown_text,
     skill_text,
 )
-from skillwire.host.session.tools import AgentTool, session_tools
+from skillwire.host.session.tools import SEARCH_TOOL, AgentTool, session_tools
+from skillwire.library.names import UnknownNameError
 from skillwire.library.search import Audience, is_installed
 from skillwire.protocol.verify import file_faults
+from skillwire.safe_text import quoted
 
 _CLOSEST = 3
 """Maximum number of skills to name when there is no skill of a name."""
@@ -76,12 +85,27 @@ class Session:
         registry = self._places.registry
         return results_text(found, {each.handle: each for each in (*registry, *registry.templates)})
 
-    async def closest_names(self, name: str) -> list[str]:
-        """Return the names of at most three skills that the model may load, and that fit a name best."""
+    async def explain_unknown(self, name: str, error: UnknownNameError) -> SkillwireError:
+        """Return the error for a name that no skill has, with the three skills that fit the name best.
+
+        It names no skill that the model may not load.
+        """
+        if type(error) is not UnknownNameError:  # it says what is missing in the name
+            return error
+        hidden = (each for each in self._places.registry if not is_for_models(each))
+        if any(quoted(each.handle) in error.suggestion for each in hidden):
+            error = UnknownNameError(name)
         if not is_installed():
-            return []
+            return error
+        closest = [each for each in await self._closest_names(name) if quoted(each) not in error.suggestion]
+        also = f"; the closest are: {', '.join(map(quoted, closest))}" if closest else ""
+        return RequestError(f"{error}{also}; `{SEARCH_TOOL}` finds skills by what they do")
+
+    async def _closest_names(self, name: str) -> list[str]:
+        label, _, rest = name.partition(":")
+        query = rest if label in self._places.places else name  # each skill of a server has its label
         try:
-            found = await self._search.search(name, limit=_CLOSEST, audience=Audience.MODELS)
+            found = await self._search.search(query, limit=_CLOSEST, audience=Audience.MODELS)
         except BadParamsError:
             return []
         return [each.name for each in found.results]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from skillwire.core.record import Json
-from skillwire.errors import BadParamsError, InvalidValueError, RequestError, SkillwireError
+from skillwire.errors import BadParamsError, InvalidValueError, SkillwireError
 from skillwire.library.names import UnknownNameError
 from skillwire.library.search import is_installed
 from skillwire.safe_text import quoted
@@ -92,7 +92,7 @@ def session_tools(session: "Session", *, resources: bool) -> tuple[AgentTool, ..
         try:
             return (await session.load_for_model(name)).text
         except UnknownNameError as error:
-            raise await _with_closest(session, name, error) from error
+            raise await session.explain_unknown(name, error) from error
 
     async def read_skill_file(name: str, path: str) -> str:
         return await session.read_for_model(name, path)
@@ -139,15 +139,6 @@ def session_tools(session: "Session", *, resources: bool) -> tuple[AgentTool, ..
     )
     every = tools if resources else tools[:2]
     return (*every, search) if is_installed() else every
-
-
-async def _with_closest(session: "Session", name: str, error: UnknownNameError) -> SkillwireError:
-    """Return the error for an unknown name, with the closest skills and the tool that finds others."""
-    if type(error) is not UnknownNameError or not is_installed():  # others say what is missing in the name
-        return error
-    closest = [each for each in await session.closest_names(name) if quoted(each) not in str(error)]
-    also = f"; the closest are: {', '.join(map(quoted, closest))}" if closest else ""
-    return RequestError(f"{error}{also}; `{SEARCH_TOOL}` finds skills by what they do")
 
 
 def _tool(name: str, description: str, parameters: Mapping[str, str], run: _Run) -> AgentTool:
