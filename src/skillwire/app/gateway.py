@@ -15,7 +15,9 @@ from skillwire.core.patterns import Selection
 from skillwire.core.problem import Rule, Severity
 from skillwire.errors import UsageError
 from skillwire.features.addition import AddedFeatures
+from skillwire.features.catalog_text import is_pinned
 from skillwire.features.resources import catalog_problems
+from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.library import Library
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.safe_text import escape_invisible, quoted
@@ -104,7 +106,7 @@ def _free(label: str, taken: Collection[str]) -> str:
     return next(each for each in labels if each not in taken)
 
 
-async def start(gateway: ServedLibrary) -> None:
+async def start(gateway: ServedLibrary, pinned: Sequence[str] = ()) -> None:
     """Load the library, let areas inspect it, and print the state of sources and the number of skills.
 
     Also prints how many problems there are and, from then on, each problem that appears or is solved. Raises
@@ -116,6 +118,7 @@ async def start(gateway: ServedLibrary) -> None:
         part.loaded(gateway.context)
     print_notice(pluralize(len(catalog.entries), "skill"))
     report_selection(library)
+    _report_pinned(library, pinned)
     _report_sources(gateway)
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
@@ -147,6 +150,14 @@ async def start(gateway: ServedLibrary) -> None:
     ):
         print_notice(NO_SKILLS if library.sources else "no source is configured; add one in the page")
     report_changes(library, gateway.context.problems, gateway.context.print_line)
+
+
+def _report_pinned(library: Library, pinned: Sequence[str]) -> None:
+    """Print which patterns of pinned skills match no skill that models may load."""
+    skills = VisibleSkills.of(library).for_models()
+    for pattern in pinned:
+        if not any(is_pinned(pattern, handle, entry) for handle, entry in skills.items()):
+            print_notice(f"warning: no skill for models matches the pinned name {quoted(pattern)}")
 
 
 def report_selection(library: Library) -> None:

@@ -42,6 +42,7 @@ from skillwire.terminal.options import (
     ListNonconforming,
     NoWellKnown,
     Only,
+    Pin,
     PromptContents,
     validate_budget,
 )
@@ -92,6 +93,7 @@ def serve(
             group=MODELS, metavar="N", show_default=True, help="Maximum length of that list, in tokens."
         ),
     ] = DEFAULT_TOKENS,
+    pin: Pin = None,
     tools: Annotated[
         Literal["always", "auto", "never"] | None,
         Parameter(
@@ -211,6 +213,8 @@ def serve(
         editable=allow_config,
         selection=Selection(only or (), exclude or ()),
     )
+    configured = () if chosen.file is None else SourceSettings.read(chosen.file).pinned
+    pinned = [*(pin or ()), *configured]
     serve_options = ServeOptions(
         Channel(choices.catalog),
         validate_budget(catalog_tokens),
@@ -225,6 +229,7 @@ def serve(
         legacy_uris=legacy_uris,
         scheme=scheme,
         authority=authority,
+        pinned=pinned,
         additions=gateway.additions,
     )
     reachable = HttpOptions(http, token_env, allow_public, allow_host, allow_origin, access_log)
@@ -239,7 +244,7 @@ def serve(
         gateway=gateway,
         well_known=not no_well_known,
     )
-    serve_service(service, endpoint, before=partial(start, gateway))
+    serve_service(service, endpoint, before=partial(start, gateway, pinned))
     return 0
 
 

@@ -18,6 +18,8 @@ _SOURCES = "sources"
 _ALLOWED_ORIGINS = "allowed-origins"
 _LIMITS = "limits"
 _STATIC = "static"
+_CATALOG = "catalog"
+_PIN = "pin"
 _SECTION = "visibility"
 
 
@@ -137,6 +139,8 @@ class SourceSettings:
     limits: Mapping[str, int] | None = None
     static: bool = False
     """Whether the list of skills stays the same after startup."""
+    pinned: tuple[str, ...] = ()
+    """Patterns for the skills that come first in the list for models."""
     folder: Path = Path()
     """The folder of the file. Relative paths in the file start there."""
 
@@ -154,6 +158,7 @@ class SourceSettings:
             tuple(origins),
             _limits(file, read.get(_LIMITS, {})),
             _static(file, read.get(_STATIC, False)),
+            _pinned(file, read.get(_CATALOG, {})),
             file.path.absolute().parent,
         )
 
@@ -249,6 +254,13 @@ def _static(file: ConfigFile, value: object) -> bool:
     if not isinstance(value, bool):
         raise file.broken(f"`{_STATIC}` is not true or false")
     return value
+
+
+def _pinned(file: ConfigFile, section: object) -> tuple[str, ...]:
+    if not isinstance(section, Mapping):
+        raise file.broken(f"`{_CATALOG}` is not a table")
+    found = cast("Mapping[str, object]", section)
+    return tuple(_list(file, found, _PIN, "strings", lambda each: isinstance(each, str)))
 
 
 def _key(name: str) -> str:

@@ -9,15 +9,19 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import anyio
+
 from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
-from skillwire.errors import ConflictError
+from skillwire.errors import ConflictError, SkillwireError
 
 if TYPE_CHECKING:
     from skillwire.library.library import Library
 
 _AREA = "skillwire.search"
 DEFAULT_LIMIT = 10
+_CLOSEST_SECONDS, _CLOSEST_CHARACTERS = 1.0, 200
+"""The time, and the length of a text, in which the closest skills are searched for an error."""
 MAX_LIMIT = 50
 """Maximum number of results in one answer."""
 
@@ -76,6 +80,16 @@ class SearchIndex(ABC):
         audience: Audience = Audience.EVERYONE,
     ) -> SearchResults:
         """Return the skills that match, the best first. Raises `BadParamsError` for wrong arguments."""
+
+    async def closest(self, text: str, audience: Audience) -> list[str]:
+        """Return the names of the three skills that fit best, for an error. Empty if that takes too long."""
+        try:
+            with anyio.move_on_after(_CLOSEST_SECONDS):
+                found = await self.search(text[:_CLOSEST_CHARACTERS], limit=3, audience=audience)
+                return [each.name for each in found.results]
+        except SkillwireError:  # the error is about something else
+            pass
+        return []
 
     @abstractmethod
     async def follow(self) -> None:

@@ -48,6 +48,14 @@ ServerSkill: TypeAlias = Annotated[
         name="SKILL", help="`LABEL:NAME` or `LABEL:URI`. With `--from`, the name or URI alone is enough."
     ),
 ]
+Pin: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(
+        group=MODELS,
+        metavar="PATTERN",
+        help="List this skill, or the skills that match, before all others (repeatable).",
+    ),
+]
 FromAnywhere: TypeAlias = Annotated[
     list[str] | None,
     Parameter(

@@ -47,6 +47,8 @@ from skillwire.safe_text import quoted
 
 _CLOSEST = 3
 """Maximum number of skills to name when there is no skill of a name."""
+_CLOSEST_SECONDS, _CLOSEST_CHARACTERS = 1.0, 200
+"""The time, and the length of a name, in which they are searched for."""
 
 
 class Session:
@@ -104,11 +106,12 @@ class Session:
     async def _closest_names(self, name: str) -> list[str]:
         label, _, rest = name.partition(":")
         query = rest if label in self._places.places else name  # each skill of a server has its label
-        try:
-            found = await self._search.search(query, limit=_CLOSEST, audience=Audience.MODELS)
-        except BadParamsError:
-            return []
-        return [each.name for each in found.results]
+        with suppress(BadParamsError), anyio.move_on_after(_CLOSEST_SECONDS):
+            found = await self._search.search(
+                query[:_CLOSEST_CHARACTERS], limit=_CLOSEST, audience=Audience.MODELS
+            )
+            return [each.name for each in found.results]
+        return []
 
     # Loading
 
