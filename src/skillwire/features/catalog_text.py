@@ -92,10 +92,7 @@ def available_skills(
     elements = [*starmap(_skill, ordered.items()), *starmap(_template, templates.items())]
     budget = options.tokens * CHARACTERS_PER_TOKEN
     head = [FOREIGN] if options.foreign else []
-    if (
-        budget >= FIRST_CHARACTERS
-        and before + sum(len(each) + 1 for each in [*head, *elements]) > FIRST_CHARACTERS
-    ):
+    if budget >= FIRST_CHARACTERS and before + sum(len(each) + 1 for each in [*head, *elements]) > FIRST_CHARACTERS:
         room = FIRST_CHARACTERS - before - sum(len(each) + 1 for each in head)
         names = _names_first(ordered, templates, options, min(room, budget))
         head += [names] if names else []

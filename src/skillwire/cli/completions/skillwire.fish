@@ -76,6 +76,7 @@ complete -c skillwire -n '__skillwire_using serve' -l only -x -d 'Only skills wh
 complete -c skillwire -n '__skillwire_using serve' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l catalog -r -f -a 'instructions tool-description' -d 'Where models find the list of skills.'
 complete -c skillwire -n '__skillwire_using serve' -l catalog-tokens -x -d 'Maximum length of that list, in tokens.'
+complete -c skillwire -n '__skillwire_using serve' -l pin -x -d 'List this skill, or the skills that match, before all others (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l tools -r -f -a 'always auto never' -d 'Which clients get the tools that load skills.'
 complete -c skillwire -n '__skillwire_using serve' -l prompt-content -r -f -a 'resource text' -d 'Form of a skill in prompts.'
 complete -c skillwire -n '__skillwire_using serve' -l prompts -r -f -a 'document whole' -d 'What a prompt contains'

@@ -58,6 +58,7 @@ _skillwire() {
                 '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
                 '--catalog=[Where models find the list of skills.]:PLACE:(instructions tool-description)' \
                 '--catalog-tokens=[Maximum length of that list, in tokens.]:N:' \
+                '*--pin=[List this skill, or the skills that match, before all others (repeatable).]:PATTERN:' \
                 '--tools=[Which clients get the tools that load skills.]:WHEN:(always auto never)' \
                 '--prompt-content=[Form of a skill in prompts.]:FORMAT:(resource text)' \
                 '--prompts=[What a prompt contains]:SCOPE:(document whole)' \
