@@ -20,9 +20,9 @@ from skillwire.app.process import log_to_stderr, run_loop
 from skillwire.app.service import HttpOptions, Service, serve_at
 from skillwire.area import ServerContext
 from skillwire.cli.state import state_or_error
-from skillwire.cli.targets import Allow, resolve_targets
 from skillwire.config.clients.known import KnownServers, is_address, known_servers
 from skillwire.config.library import load
+from skillwire.config.server_targets import Allow, resolve_targets
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
 from skillwire.core.patterns import Selection
 from skillwire.core.problem import Rule

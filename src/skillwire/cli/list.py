@@ -7,12 +7,12 @@ from urllib.parse import unquote
 
 from cyclopts import Parameter
 
-from skillwire.cli.find import SourcesAndServers
-from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
 from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.library import check_command, load_library
 from skillwire.config.report import located
+from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.sources_and_servers import SourcesAndServers
 from skillwire.core.patterns import TextFilter
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import anyio
 from cyclopts import Parameter
 
-from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import LoginRequiredError, UnavailableError, UsageError
 from skillwire.host.compare_prompts import PromptReport, compare_prompts

@@ -34,11 +34,13 @@ from skillwire.host.places import Places
 from skillwire.host.pull import Destination, pull_skill
 from skillwire.host.pull_all import MAX_PULLED_BYTES, OnPulled, PullResult, pull_server
 from skillwire.host.registry import Registry
+from skillwire.host.search import HostSearch
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import publish, why_not_published
 from skillwire.host.servers.source import ServerSource
 from skillwire.host.session.session import Session
 from skillwire.host.store.state import State
+from skillwire.library.search import DEFAULT_LIMIT, Audience, SearchResults
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Source, WrappedSource
 from skillwire.sources.folder.source import FolderSource
@@ -112,6 +114,7 @@ class Host:
             self._places.notes.append(Problem("", Rule.STATE_FAILED, Severity.WARNING, message))
         self._bridged_of: Registry | None = None
         self._bridged_uris: dict[str, Collection[str]] = {}
+        self._search = HostSearch(self._places)
         self._approve = approve
         self._sessions: WeakSet[Session] = WeakSet()
         self._stack = AsyncExitStack()
@@ -223,6 +226,28 @@ class Host:
         `lookup`.
         """
         return await self._places.find_file(name)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        cursor: str | None = None,
+        audience: Audience = Audience.EVERYONE,
+    ) -> SearchResults:
+        """Return the skills of all servers and own sources that match a query, the best first.
+
+        The skills are discovered first if they never were. No file is read from a server: of its skills,
+        only the list is searched (H11). Skills that are not approved are found, too, because loading one
+        asks. `limit` is the number of results, at most 50. `cursor` continues after an earlier answer. Only
+        skills that the `audience` may start are found.
+
+        Show the descriptions as data: a server may have written them. Raises `BadParamsError` for an empty
+        query or a wrong cursor or limit.
+        """
+        if not self._places.has_discovered:
+            await self.discover()
+        return await self._search.search(query, limit=limit, cursor=cursor, audience=audience)
 
     async def complete(self, template: HostedTemplate, parameter: str, typed: str = "") -> list[str]:
         """Return values for a parameter of a template: at most 100 that its server suggests.
@@ -438,7 +463,7 @@ class Host:
 
     def session(self) -> Session:
         """Return a new session for one conversation, with its own approvals and loaded skills."""
-        session = Session(self._places, Consent(self._approve, self._approval_store))
+        session = Session(self._places, Consent(self._approve, self._approval_store), self._search)
         self._sessions.add(session)
         return session
 

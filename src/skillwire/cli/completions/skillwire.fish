@@ -76,6 +76,7 @@ complete -c skillwire -n '__skillwire_using serve' -l only -x -d 'Only skills wh
 complete -c skillwire -n '__skillwire_using serve' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l catalog -r -f -a 'instructions tool-description' -d 'Where models find the list of skills.'
 complete -c skillwire -n '__skillwire_using serve' -l catalog-tokens -x -d 'Maximum length of that list, in tokens.'
+complete -c skillwire -n '__skillwire_using serve' -l pin -x -d 'List this skill, or the skills that match, before all others (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l tools -r -f -a 'always auto never' -d 'Which clients get the tools that load skills.'
 complete -c skillwire -n '__skillwire_using serve' -l prompt-content -r -f -a 'resource text' -d 'Form of a skill in prompts.'
 complete -c skillwire -n '__skillwire_using serve' -l prompts -r -f -a 'document whole' -d 'What a prompt contains'
@@ -355,7 +356,7 @@ complete -c skillwire -n '__skillwire_using pack' -l no-config -d 'Ignore the co
 complete -c skillwire -n '__skillwire_using pack' -F
 
 complete -c skillwire -n '__skillwire_using search' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using search' -l from -r -F -d 'Search this source (repeatable).'
+complete -c skillwire -n '__skillwire_using search' -l from -r -F -d 'Search this source or server (repeatable).'
 complete -c skillwire -n '__skillwire_using search' -l limit -x -d 'How many skills to show, at most 50.'
 complete -c skillwire -n '__skillwire_using search' -l for -r -f -a 'everyone models people' -d 'Only skills that models, or people, may start.'
 complete -c skillwire -n '__skillwire_using search' -l json -d 'Print JSON'
@@ -363,6 +364,8 @@ complete -c skillwire -n '__skillwire_using search' -l follow-links -d 'Follow s
 complete -c skillwire -n '__skillwire_using search' -l config -r -F -d 'Use this configuration file instead of your own.'
 complete -c skillwire -n '__skillwire_using search' -l with-config -d 'Also use the sources in the configuration file if you name others.'
 complete -c skillwire -n '__skillwire_using search' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
+complete -c skillwire -n '__skillwire_using search' -l allow -x -d 'For this server in a project\'s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).'
+complete -c skillwire -n '__skillwire_using search' -l token-env -r -f -a '(set -nx)' -d 'Environment variable with the bearer token to send to the server\'s URL.'
 
 complete -c skillwire -n '__skillwire_using help' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search'

@@ -58,6 +58,7 @@ _skillwire() {
                 '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
                 '--catalog=[Where models find the list of skills.]:PLACE:(instructions tool-description)' \
                 '--catalog-tokens=[Maximum length of that list, in tokens.]:N:' \
+                '*--pin=[List this skill, or the skills that match, before all others (repeatable).]:PATTERN:' \
                 '--tools=[Which clients get the tools that load skills.]:WHEN:(always auto never)' \
                 '--prompt-content=[Form of a skill in prompts.]:FORMAT:(resource text)' \
                 '--prompts=[What a prompt contains]:SCOPE:(document whole)' \
@@ -425,7 +426,7 @@ _skillwire() {
         search)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '*--from=[Search this source (repeatable).]:SOURCE:_files' \
+                '*--from=[Search this source or server (repeatable).]:SOURCE:_files' \
                 '--limit=[How many skills to show, at most 50.]:NUMBER:' \
                 '--for=[Only skills that models, or people, may start.]:AUDIENCE:(everyone models people)' \
                 '--json[Print JSON]' \
@@ -433,6 +434,8 @@ _skillwire() {
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
                 '--with-config[Also use the sources in the configuration file if you name others.]' \
                 '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*--allow=[For this server in a project'\''s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).]:LABEL:' \
+                '--token-env=[Environment variable with the bearer token to send to the server'\''s URL.]:VARIABLE:_parameters -g "*export*"' \
                 '*:QUERY:' \
                 && return
             ;;
