@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from skillwire.config.file import ConfigFile
     from skillwire.config.report import CheckRequest, CheckResult
     from skillwire.features.addition import AddedFeatures
     from skillwire.features.resources import Problems
@@ -86,6 +87,8 @@ class ServerContext:
     """A function that returns the problems in a catalog, including problems that earlier areas report."""
     bridge: bool = False
     """Whether this is a bridge, whose sources are servers."""
+    config: "ConfigFile | None" = None
+    """The configuration file, if one is used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def open_served_library(
         more=more,
         static_by_flag=options.frozen,
     )
-    return _with_features(ServerContext(library, admin, catalog_problems), parts)
+    return _with_features(ServerContext(library, admin, catalog_problems, config=file), parts)
 
 
 def _with_features(context: ServerContext, parts: Sequence[ServePart]) -> ServedLibrary:

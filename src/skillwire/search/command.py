@@ -15,7 +15,7 @@ from skillwire.errors import UsageError
 from skillwire.library.search import MAX_LIMIT, Audience, SearchResult, SearchResults
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.search.service import LibrarySearch
-from skillwire.search.serving import index_folder
+from skillwire.search.serving import Semantic, chosen_ranker, index_folder
 from skillwire.search.tool import as_json
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 from skillwire.terminal.options import SELECTION, FollowLinks, From, json_of
@@ -43,11 +43,12 @@ def search(
             help="Only skills that models, or people, may start.",
         ),
     ] = "everyone",
+    semantic: Semantic = False,
     json: Annotated[
         bool,
         json_of(
             "{results: [{name, uri, description, rank, fields, snippet}], total, weak, corrections?, "
-            "nextCursor?}"
+            "nextCursor?, fallback?}"
         ),
     ] = False,
     follow_links: FollowLinks = False,
@@ -72,10 +73,11 @@ def search(
         raise UsageError("the query is empty", hint='write what you look for: `skillwire search "pdf form"`')
     if not 1 <= limit <= MAX_LIMIT:
         raise UsageError(f"`--limit` is {limit}", hint=f"use a number from 1 to {MAX_LIMIT}")
-    library = load_library(
-        sources or [], follow_links=follow_links, config=choose_config(config, named=bool(sources))
-    )
-    library.use_index(LibrarySearch(library, index_folder()))
+    chosen = choose_config(config, named=bool(sources))
+    open_ranker = chosen_ranker(chosen.file, semantic=semantic)
+    library = load_library(sources or [], follow_links=follow_links, config=chosen)
+    ranker = None if open_ranker is None else open_ranker(library)
+    library.use_index(LibrarySearch(library, index_folder(), ranker))
     found = anyio.run(partial(library.search, text, limit=limit, audience=Audience(audience)))
     if json:
         print_json(as_json(found))
@@ -89,6 +91,8 @@ def _print(found: SearchResults) -> None:
     console = stdout_console()
     for word, correction in found.corrections.items():
         print_notice(f"{quoted(word)} occurs nowhere; searched for {quoted(correction)}")
+    if found.fallback:
+        print_notice(f"searched by words only: {escape_invisible(found.fallback)}")
     if not found.results:
         print_notice("nothing was found; try other words" if found.total == 0 else NO_SKILLS)
         return
