@@ -38,21 +38,30 @@ class Endpoint(Embedder):
 
     batch = 16
 
-    def __init__(self, address: str, model: str, token: str | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        model: str,
+        token: str | None = None,
+        *,
+        query_seconds: float = QUERY_SECONDS,
+        passage_seconds: float = PASSAGE_SECONDS,
+    ) -> None:
         """Create an embedder. Nothing is sent yet.
 
         Raises `SourceError` if the address is not `https`, or `http` with a loopback address.
         """
         self._address = WebAddress.parse(f"{address.rstrip('/')}/embeddings")
         self._model, self._token = model, token
+        self._query_seconds, self._passage_seconds = query_seconds, passage_seconds
         self._dimensions = 0
         self.key = f"endpoint {self._address.url} {model} {_FORMAT}"
 
     async def embed_passages(self, passages: Sequence[Passage]) -> "Vectors":
-        return await self._embed([_text(each) for each in passages], PASSAGE_SECONDS)
+        return await self._embed([_text(each) for each in passages], self._passage_seconds)
 
     async def embed_query(self, query: str) -> "Vectors":
-        return await self._embed([query[:_MAX_INPUT]], QUERY_SECONDS)
+        return await self._embed([query[:_MAX_INPUT]], self._query_seconds)
 
     async def _embed(self, texts: Sequence[str], seconds: float) -> "Vectors":
         clean = [text.encode(errors="replace").decode() for text in texts]

@@ -24,7 +24,9 @@ _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
 _SUMMARY, _HEADINGS, _BODY = 1.0, 0.5, 1.0
-"""What the parts of a passage count. Each part is a vector of length 1, however long its text is."""
+"""What the parts of a passage count, however long they are."""
+_SHORT_HEADINGS, _SHORT_BODY = 200, 800
+"""Number of characters below which headings, or a text, count less. Few words say little about a skill."""
 _FORMAT = 1
 """Changes whenever vectors are computed in another way."""
 
@@ -47,10 +49,11 @@ class LocalModel(Embedder):
         return await anyio.to_thread.run_sync(lambda: self._means([query]))
 
     def _passages(self, passages: Sequence[Passage]) -> "Vectors":
+        headings, bodies = [each.headings for each in passages], [each.body for each in passages]
         return (
             _SUMMARY * self._means([each.summary for each in passages])
-            + _HEADINGS * self._means([each.headings for each in passages])
-            + _BODY * self._means([each.body for each in passages])
+            + _HEADINGS * _shares(headings, _SHORT_HEADINGS) * self._means(headings)
+            + _BODY * _shares(bodies, _SHORT_BODY) * self._means(bodies)
         )
 
     def _means(self, texts: Sequence[str]) -> "Vectors":
@@ -80,6 +83,11 @@ class LocalModel(Embedder):
             tokenizer.no_truncation()
             self._loaded = tokenizer, embedding
         return self._loaded
+
+
+def _shares(texts: Sequence[str], full: int) -> "Vectors":
+    """Return what each text counts: 1 from `full` characters on, and less below."""
+    return np.array([[min(1.0, len(text) / full)] for text in texts])
 
 
 def _tensor(safe_open: Any, path: Path) -> Any:

@@ -42,7 +42,7 @@ _NEAREST = 100
 """Number of the most similar skills that count."""
 _LEAST = 0.05
 """The cosine from which a skill is similar at all. Texts about different subjects are around 0."""
-_LEAST_ALONE = 0.12
+_LEAST_ALONE = 0.15
 """The same if no skill contains a word of the query. So a query without an answer finds nothing."""
 _FIRST = 10
 """How much less the second place counts than the first (k of reciprocal rank fusion)."""
@@ -61,7 +61,7 @@ _BUILD_SECONDS = 120.0
 """Seconds that a single search waits for vectors, if no background work computes them."""
 _STORED_TOGETHER = 2_048
 """Number of new vectors from which they are stored, so that an interrupted computation can go on."""
-_RETRY_SECONDS = 30.0
+RETRY_SECONDS = 30.0
 """Seconds after a failure before the embedder is used again."""
 _PAUSE = 1.0
 _KEPT_QUERIES = 256
@@ -84,9 +84,16 @@ class _Pending:
 class SemanticRanker(Ranker):
     """Ranks the skills of one library by meaning, too."""
 
-    def __init__(self, library: Library, embedder: Embedder, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        library: Library,
+        embedder: Embedder,
+        folder: Path | None = None,
+        *,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
         """Create a ranker. With `folder`, vectors are stored there."""
-        self._library, self._embedder = library, embedder
+        self._library, self._embedder, self._retry_seconds = library, embedder, retry_seconds
         self._visible = VisibleSkills.of(library)
         sources = [f"{type(each).__name__}\0{each.label}\0{each.place}" for each in library.sources]
         self._store = None if folder is None else VectorStore(folder, [embedder.key, *sources])
@@ -136,7 +143,7 @@ class SemanticRanker(Ranker):
                 await self._report(failure)
                 self._finished.set()
                 self._finished = anyio.Event()
-                with anyio.move_on_after(_RETRY_SECONDS if failure else None):
+                with anyio.move_on_after(self._retry_seconds if failure else None):
                     await self._changed.wait()
         finally:
             self._following = False
@@ -340,7 +347,7 @@ class SemanticRanker(Ranker):
         try:
             return await embed(given)
         except EmbeddingError as error:
-            self._failure, self._retry_at = str(error), anyio.current_time() + _RETRY_SECONDS
+            self._failure, self._retry_at = str(error), anyio.current_time() + self._retry_seconds
             raise
 
     async def _report(self, failure: str) -> None:
