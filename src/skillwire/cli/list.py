@@ -53,7 +53,11 @@ def list_skills(
     ] = None,
     paths: Annotated[bool, Parameter(help="On a terminal, also show the path of each skill.")] = False,
     problems: Annotated[
-        bool, Parameter(help="Print every problem, also each name that several skills share.")
+        bool,
+        Parameter(
+            help="Print every problem, also each name that several skills share, and the problems that a "
+            "server itself reports."
+        ),
     ] = False,
     no_pager: NoPager = False,
     follow_links: FollowLinks = False,

@@ -172,7 +172,7 @@ def _summary(found: _Found, outcome: Outcome) -> str:
     pairs = sum(each.finding is None for each in found.compared)
     surfaces = f", {pluralize(pairs, 'prompt')} equal to the resources" if found.compared else ""
     verdict = outcome.name.lower().replace("_", " ")
-    result = f"{verdict}: {good} of {pluralize(len(skills), 'skill')} as listed{surfaces}"
+    result = f"{verdict}: {good:,} of {pluralize(len(skills), 'skill')} as listed{surfaces}"
     return "; ".join([result, *found.notes, pluralize(found.report.count, "finding")])
 
 

@@ -29,7 +29,7 @@ from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri, requ
 from skillwire.host.hosted_template import HostedTemplate
 from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes, log_in
 from skillwire.host.login.tokens import keep_login, uses_login, with_login
-from skillwire.host.own_problems import read_own_problems
+from skillwire.host.own_problems import MAX_SHOWN, read_own_problems
 from skillwire.host.places import Places
 from skillwire.host.pull import Destination, pull_skill
 from skillwire.host.pull_all import MAX_PULLED_BYTES, OnPulled, PullResult, pull_server
@@ -248,10 +248,17 @@ class Host:
 
     # Approval
 
-    async def own_problems(self) -> list[str]:
-        """Return the problems that the connected servers themselves report, as escaped lines to print."""
+    async def own_problems(self, limit: int = MAX_SHOWN) -> list[str]:
+        """Return the problems that the connected servers themselves report, as escaped lines to print.
+
+        Of each server, at most `limit` problems are returned.
+        """
         links = [each for each in self._links if each.declared is not None]
-        return [line for link in links for line in await read_own_problems(link.read)]
+        found: list[str] = []
+        for link in links:
+            server = "the server" if len(self._links) == 1 else f"the server {quoted(link.label)}"
+            found += await read_own_problems(link.read, limit=limit, server=server)
+        return found
 
     async def inspect(self, skill: HostedSkill) -> Inspection:
         """Return everything that is known about a skill without reading any of its files (H11)."""

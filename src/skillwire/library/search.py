@@ -7,12 +7,16 @@ from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from skillwire.errors import ConflictError
+import anyio
+
+from skillwire.errors import ConflictError, SkillwireError
 
 if TYPE_CHECKING:
     from skillwire.library.library import Library
 
 DEFAULT_LIMIT = 10
+_CLOSEST_SECONDS, _CLOSEST_CHARACTERS = 1.0, 200
+"""The time, and the length of a text, in which the closest skills are searched for an error."""
 MAX_LIMIT = 50
 """Maximum number of results in one answer."""
 
@@ -73,6 +77,16 @@ class SearchIndex(ABC):
         audience: Audience = Audience.EVERYONE,
     ) -> SearchResults:
         """Return the skills that match, the best first. Raises `BadParamsError` for wrong arguments."""
+
+    async def closest(self, text: str, audience: Audience) -> list[str]:
+        """Return the names of the three skills that fit best, for an error. Empty if that takes too long."""
+        try:
+            with anyio.move_on_after(_CLOSEST_SECONDS):
+                found = await self.search(text[:_CLOSEST_CHARACTERS], limit=3, audience=audience)
+                return [each.name for each in found.results]
+        except SkillwireError:  # the error is about something else
+            pass
+        return []
 
     @abstractmethod
     async def follow(self) -> None:

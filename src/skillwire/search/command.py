@@ -39,6 +39,7 @@ def search(
         Parameter(
             group=SELECTION,
             name="--for",
+            metavar="AUDIENCE",
             show_default=True,
             help="Only skills that models, or people, may start.",
         ),
