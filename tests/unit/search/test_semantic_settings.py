@@ -12,7 +12,9 @@ from tests.support.command_line import run
 from tests.support.embeddings_server import embeddings_server
 from tests.support.skills import skill_md, write
 
-REFUNDS: dict[str, bytes | str] = {"refunds/SKILL.md": skill_md("refunds", "Decides whether a customer gets money back.")}
+REFUNDS: dict[str, bytes | str] = {
+    "refunds/SKILL.md": skill_md("refunds", "Decides whether a customer gets money back.")
+}
 QUERY = "reimbursing buyers"
 
 

@@ -40,8 +40,8 @@ _skillwire() {
     done
     case $command in
         serve)
-            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --help'
-            valued=' --prefix --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
+            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --semantic --help'
+            valued=' --prefix --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
             ;;
         check)
             options='--format --json --strict --select --ignore --severity --baseline --write-baseline --prune --follow-links --config --with-config --no-config --contract --block-key --fix --adopt --yes --changed-since --help'
@@ -148,7 +148,7 @@ _skillwire() {
             valued=' --mcpb --plugin --name --version --description --author --config '
             ;;
         search)
-            options='--from --limit --for --json --follow-links --config --with-config --no-config --help'
+            options='--from --limit --for --semantic --json --follow-links --config --with-config --no-config --help'
             valued=' --from --limit --for --config '
             ;;
         help)
@@ -191,6 +191,7 @@ _skillwire() {
             'serve --exclude') _skillwire_nothing ;;
             'serve --catalog') _skillwire_words 'instructions tool-description' ;;
             'serve --catalog-tokens') _skillwire_nothing ;;
+            'serve --pin') _skillwire_nothing ;;
             'serve --tools') _skillwire_words 'always auto never' ;;
             'serve --prompt-content') _skillwire_words 'resource text' ;;
             'serve --prompts') _skillwire_words 'document whole' ;;

@@ -76,6 +76,7 @@ complete -c skillwire -n '__skillwire_using serve' -l only -x -d 'Only skills wh
 complete -c skillwire -n '__skillwire_using serve' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l catalog -r -f -a 'instructions tool-description' -d 'Where models find the list of skills.'
 complete -c skillwire -n '__skillwire_using serve' -l catalog-tokens -x -d 'Maximum length of that list, in tokens.'
+complete -c skillwire -n '__skillwire_using serve' -l pin -x -d 'List this skill, or the skills that match, before all others (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l tools -r -f -a 'always auto never' -d 'Which clients get the tools that load skills.'
 complete -c skillwire -n '__skillwire_using serve' -l prompt-content -r -f -a 'resource text' -d 'Form of a skill in prompts.'
 complete -c skillwire -n '__skillwire_using serve' -l prompts -r -f -a 'document whole' -d 'What a prompt contains'
@@ -102,6 +103,7 @@ complete -c skillwire -n '__skillwire_using serve' -l tolerant -d 'With --contra
 complete -c skillwire -n '__skillwire_using serve' -l block-key -x -d 'Frontmatter key of the contract\'s metadata block.'
 complete -c skillwire -n '__skillwire_using serve' -l drive -d 'Let running programs connect and provide live skills.'
 complete -c skillwire -n '__skillwire_using serve' -l drive-header -x -d 'Pass this request header to programs.'
+complete -c skillwire -n '__skillwire_using serve' -l semantic -d 'Find skills by meaning, too, with a model on this machine.'
 complete -c skillwire -n '__skillwire_using serve' -F
 
 complete -c skillwire -n '__skillwire_using check' -s h -l help -d 'Show this help.'
@@ -358,6 +360,7 @@ complete -c skillwire -n '__skillwire_using search' -s h -l help -d 'Show this h
 complete -c skillwire -n '__skillwire_using search' -l from -r -F -d 'Search this source (repeatable).'
 complete -c skillwire -n '__skillwire_using search' -l limit -x -d 'How many skills to show, at most 50.'
 complete -c skillwire -n '__skillwire_using search' -l for -r -f -a 'everyone models people' -d 'Only skills that models, or people, may start.'
+complete -c skillwire -n '__skillwire_using search' -l semantic -d 'Find skills by meaning, too, with a model on this machine.'
 complete -c skillwire -n '__skillwire_using search' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using search' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
 complete -c skillwire -n '__skillwire_using search' -l config -r -F -d 'Use this configuration file instead of your own.'

@@ -58,6 +58,7 @@ _skillwire() {
                 '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
                 '--catalog=[Where models find the list of skills.]:PLACE:(instructions tool-description)' \
                 '--catalog-tokens=[Maximum length of that list, in tokens.]:N:' \
+                '*--pin=[List this skill, or the skills that match, before all others (repeatable).]:PATTERN:' \
                 '--tools=[Which clients get the tools that load skills.]:WHEN:(always auto never)' \
                 '--prompt-content=[Form of a skill in prompts.]:FORMAT:(resource text)' \
                 '--prompts=[What a prompt contains]:SCOPE:(document whole)' \
@@ -84,6 +85,7 @@ _skillwire() {
                 '--block-key=[Frontmatter key of the contract'\''s metadata block.]:KEY:' \
                 '--drive[Let running programs connect and provide live skills.]' \
                 '*--drive-header=[Pass this request header to programs.]:HEADER:' \
+                '--semantic[Find skills by meaning, too, with a model on this machine.]' \
                 '*:SOURCE:_files' \
                 && return
             ;;
@@ -428,6 +430,7 @@ _skillwire() {
                 '*--from=[Search this source (repeatable).]:SOURCE:_files' \
                 '--limit=[How many skills to show, at most 50.]:NUMBER:' \
                 '--for=[Only skills that models, or people, may start.]:AUDIENCE:(everyone models people)' \
+                '--semantic[Find skills by meaning, too, with a model on this machine.]' \
                 '--json[Print JSON]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \

@@ -54,9 +54,9 @@ _MANY_TERMS = 12
 A long query has enough words to find skills by. Its vector is a mean of many subjects.
 """
 _MANY = 500
-"""Number of new skills from which a query does not wait for their vectors."""
+"""Number of new skills from which the background work computes their vectors, not a query."""
 _PATIENCE = 5.0
-"""Seconds that a query waits for the vectors of a few new skills."""
+"""Seconds that a query waits for the vectors of new skills."""
 _BUILD_SECONDS = 120.0
 """Seconds that a single search waits for vectors, if no background work computes them."""
 _STORED_TOGETHER = 2_048
@@ -158,9 +158,10 @@ class SemanticRanker(Ranker):
         """Compute missing vectors. Return False if that takes long. Raises `EmbeddingError`."""
         self._check_not_failed()
         with anyio.move_on_after(_PATIENCE if self._following else _BUILD_SECONDS):
-            if not await self._update(only_few=self._following):
+            while not await self._update(only_few=self._following):
                 self._changed.set()
-                return False
+                await self._finished.wait()
+                self._check_not_failed()
         return self._described is self._visible.catalog
 
     def _check_not_failed(self) -> None:
@@ -169,10 +170,8 @@ class SemanticRanker(Ranker):
 
     async def _update(self, *, only_few: bool = False) -> bool:
         """Compute the vectors of what has changed. With `only_few`, return False if that would take long."""
-        if only_few and self._updating.locked():
-            with anyio.move_on_after(_PATIENCE):
-                await self._finished.wait()
-            return self._described is self._visible.catalog
+        if only_few and self._updating.locked():  # the background work computes them
+            return False
         async with self._updating:
             if self._stored is None:
                 self._stored = {} if self._store is None else await self._in_worker(self._store.load)
