@@ -42,7 +42,7 @@ class EmbeddingsServer:
     process: "subprocess.Popen[str]"
 
     def behave(self, behavior: str) -> None:
-        """Choose how it answers: `well`, `slow`, or one of `NONSENSE`."""
+        """Choose how it answers: `well`, `slow`, `another model`, or one of `NONSENSE`."""
         (self.folder / "behavior").write_text(behavior)
 
     @property
@@ -88,7 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        answer = _ANSWERS.get(behavior) or _vectors(self.model, body["input"])
+        size = 128 if behavior == "another model" else 256
+        answer = _ANSWERS.get(behavior) or _vectors(self.model, body["input"], size)
         self.send_response(500 if behavior == "status 500" else 200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
@@ -98,11 +99,11 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _vectors(model: Any, texts: list[str]) -> bytes:
+def _vectors(model: Any, texts: list[str], size: int) -> bytes:
     import anyio  # noqa: PLC0415 - only in the process of the server
 
     async def embed() -> list[list[float]]:
-        return [(await model.embed_query(text))[0].tolist() for text in texts]
+        return [(await model.embed_query(text))[0][:size].tolist() for text in texts]
 
     found = list(enumerate(anyio.run(embed)))
     data = [{"object": "embedding", "index": at, "embedding": vector} for at, vector in reversed(found)]

@@ -10,7 +10,8 @@ from skillwire.errors import SourceError
 from skillwire.search.semantic.endpoint import Endpoint
 from skillwire.search.semantic.ranker import SemanticRanker
 from skillwire.search.service import LibrarySearch
-from tests.support.clients import library_of
+from skillwire.sources import MemorySkill
+from tests.support.clients import library_of, skill
 from tests.support.embeddings_server import NONSENSE, EmbeddingsServer, embeddings_server
 from tests.unit.search.test_meaning import SKILLS, described, names
 
@@ -57,6 +58,21 @@ async def test_stored_vectors_are_not_asked_for_again(server: EmbeddingsServer, 
     after = await asking(await library_of(*SKILLS), server.url, tmp_path).search(QUERY)
     assert server.texts[sent:] == [QUERY]
     assert after == before
+
+
+@pytest.mark.parametrize("more", [[], [skill("new")]], ids=["unchanged", "edited"])
+async def test_vectors_of_another_model_are_replaced(
+    server: EmbeddingsServer, tmp_path: Path, more: list[MemorySkill]
+) -> None:
+    await asking(await library_of(*SKILLS), server.url, tmp_path).search(QUERY)
+    server.behave("another model")
+    index = asking(await library_of(*SKILLS, *more), server.url, tmp_path)
+    assert (await index.search(QUERY)).fallback
+    found = await index.search(QUERY)
+    assert found.fallback == ""
+    assert found == await asking(await library_of(*SKILLS, *more), server.url).search(QUERY)
+    restarted = asking(await library_of(*SKILLS, *more), server.url, tmp_path)
+    assert await restarted.search(QUERY) == found
 
 
 async def test_one_query_is_sent_once(server: EmbeddingsServer) -> None:

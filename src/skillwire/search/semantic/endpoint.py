@@ -71,7 +71,7 @@ class Endpoint(Embedder):
                 found = _vectors(await self._post(body, seconds), len(texts))
         except TimeoutError:
             raise EmbeddingError(f"{self._address.shown} takes longer than {seconds:g} seconds") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, ImportError) as error:
             reason = escape_invisible(str(error) or type(error).__name__, _SHOWN_REASON)
             raise EmbeddingError(f"{self._address.shown} cannot be used: {reason}") from error
         except BodyTooLargeError as error:

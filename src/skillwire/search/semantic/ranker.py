@@ -122,6 +122,9 @@ class SemanticRanker(Ranker):
             if not await self._catch_up():
                 return found, _COMPUTING
             vector = await self._vector_of(query)
+            if self._vectors.dimensions not in {0, len(vector)}:
+                await self._start_again()
+                return found, _COMPUTING
         except EmbeddingError as error:
             await self._report(str(error))
             return found, str(error)
@@ -240,21 +243,33 @@ class SemanticRanker(Ranker):
                 partial(_passages, [(entry, text) for entry, _, text, _ in read])
             )
             found = await self._use(self._embedder.embed_passages, passages)
-            await self._in_worker(
-                partial(
-                    self._put_all,
-                    [(entry.uri, key if was_read else b"") for entry, key, _, was_read in read],
-                    found,
-                )
-            )
+            keys = [(entry.uri, key if was_read else b"") for entry, key, _, was_read in read]
+            if not await self._in_worker(partial(self._put_all, keys, found)):
+                await self._drop()
+                raise EmbeddingError("another model has the same name, so all vectors are computed again")
             await self._keep()
 
-    def _put_all(self, keys: Sequence[tuple[str, bytes]], found: NDArray[np.float64]) -> None:
+    def _put_all(self, keys: Sequence[tuple[str, bytes]], found: NDArray[np.float64]) -> bool:
+        """Set new vectors. Return False if they do not fit the others."""
         for (uri, key), vector in zip(keys, quantized(found), strict=True):
             if not self._put(uri, key, vector):
-                raise EmbeddingError("the embedder returns vectors of different sizes")
+                return False
             if key:
                 self._unstored[key] = vector
+        return True
+
+    async def _start_again(self) -> None:
+        """Compute all vectors again, because another model now has the same name."""
+        async with self._updating:
+            await self._drop()
+        self._changed.set()
+
+    async def _drop(self) -> None:
+        self._vectors, self._described, self._stored = Vectors(), None, {}
+        self._unstored.clear()
+        self._queries.clear()
+        if self._store is not None:
+            await self._write(partial(self._store.replace, {}))
 
     async def _text_of(self, entry: Searchable) -> tuple[str, bool]:
         """Return the text of a skill that is embedded, and whether it was read if it should be."""
@@ -279,6 +294,10 @@ class SemanticRanker(Ranker):
             if store.add(new) and all_of_them:
                 store.replace({key: vector for key, vector in vectors.items() if key})
 
+        await self._write(write)
+
+    async def _write(self, write: Callable[[], None]) -> None:
+        """Change what is stored. If that is not possible, vectors are only kept in memory from now on."""
         try:
             await self._in_worker(write)
         except OSError as error:

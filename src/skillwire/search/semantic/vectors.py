@@ -35,6 +35,11 @@ class Vectors:
         return len(self._rows)
 
     @property
+    def dimensions(self) -> int:
+        """The size of the vectors, 0 if there are none."""
+        return self._matrix.shape[1] if self._rows else 0
+
+    @property
     def uris(self) -> Collection[str]:
         return self._rows.keys()
 
