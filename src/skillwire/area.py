@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from skillwire.terminal.messages import print_notice
 
 if TYPE_CHECKING:
+    from skillwire.config.file import ConfigFile
     from skillwire.config.report import CheckRequest, CheckResult
     from skillwire.features.addition import AddedFeatures
     from skillwire.features.resources import Problems
@@ -90,6 +91,8 @@ class ServerContext:
     """Whether this is a bridge, whose sources are servers."""
     print_line: Callable[[str], None] = print_notice
     """A function that prints what happens while the server runs: one line on stderr."""
+    config: "ConfigFile | None" = None
+    """The configuration file, if one is used."""
 
 
 @dataclass(frozen=True, slots=True)

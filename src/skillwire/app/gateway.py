@@ -83,7 +83,7 @@ def open_served_library(
         more=more,
         static_by_flag=options.frozen,
     )
-    context = ServerContext(library, admin, catalog_problems, print_line=live_lines())
+    context = ServerContext(library, admin, catalog_problems, print_line=live_lines(), config=file)
     return _with_features(context, parts)
 
 

@@ -93,6 +93,7 @@ class Rule(StrEnum):
     CONFIG_FAILED = "config-failed"
     WATCH_POLLING = "watch-polling"
     SEARCH_NOT_STORED = "search-not-stored"
+    SEARCH_BY_WORDS = "search-by-words"
     # What a server sent: entries
     ENTRY_SHAPE = "entry-shape"
     ENTRY_URI = "entry-uri"

@@ -65,6 +65,8 @@ class SearchResults:
     incomplete: bool = False
     """Whether the index is still being built, so that results may be missing."""
     next_cursor: str | None = None
+    fallback: str = ""
+    """Why skills were only found by words, although the operator has chosen to find them by meaning, too."""
 
 
 class SearchIndex(ABC):

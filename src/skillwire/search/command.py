@@ -18,7 +18,7 @@ from skillwire.errors import UsageError
 from skillwire.library.search import MAX_LIMIT, Audience, SearchResult, SearchResults
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.search.service import LibrarySearch
-from skillwire.search.serving import index_folder
+from skillwire.search.serving import Semantic, chosen_ranker, index_folder
 from skillwire.search.tool import as_json
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 from skillwire.terminal.options import SELECTION, FollowLinks, FromAnywhere, json_of
@@ -47,11 +47,12 @@ def search(
             help="Only skills that models, or people, may start.",
         ),
     ] = "everyone",
+    semantic: Semantic = False,
     json: Annotated[
         bool,
         json_of(
             "{results: [{name, uri, description, rank, fields, snippet}], total, weak, corrections?, "
-            "nextCursor?}"
+            "nextCursor?, fallback?}"
         ),
     ] = False,
     follow_links: FollowLinks = False,
@@ -83,6 +84,7 @@ def search(
         raise UsageError(f"`--limit` is {limit}", hint=f"use a number from 1 to {MAX_LIMIT}")
     divided = SourcesAndServers.of(sources, with_token=token_env is not None)
     chosen = choose_config(config, named=bool(divided.sources or divided.servers))
+    open_ranker = None if divided.servers else chosen_ranker(chosen.file, semantic=semantic)
     library, problems = None, ()
     if divided.sources or not divided.servers or chosen.sources:
         library = load_library(divided.sources, follow_links=follow_links, config=chosen)
@@ -95,7 +97,8 @@ def search(
         found, problems = answer.results, answer.problems
     else:
         assert library is not None, "without a server, there is a library"
-        library.use_index(LibrarySearch(library, index_folder()))
+        ranker = None if open_ranker is None else open_ranker(library)
+        library.use_index(LibrarySearch(library, index_folder(), ranker))
         found = anyio.run(partial(library.search, text, limit=limit, audience=wanted))
     print_problems(stderr_console(), problems)
     if json:
@@ -111,6 +114,8 @@ def _print(found: SearchResults) -> None:
     console = stdout_console()
     for word, correction in found.corrections.items():
         print_notice(f"{quoted(word)} occurs nowhere; searched for {quoted(correction)}")
+    if found.fallback:
+        print_notice(f"searched by words only: {escape_invisible(found.fallback)}")
     if not found.results:
         print_notice("nothing was found; try other words" if found.total == 0 else NO_SKILLS)
         return

@@ -28,8 +28,8 @@ _MAX_VALUES = 4_000
 """Maximum number of characters of all metadata values, and of all file names, that are indexed."""
 _MAX_DEPTH = 8
 """Maximum depth of metadata values that are indexed."""
-_HEADING = re.compile(r"\n#{1,6}[ \t]+(.+)")
-_MAX_HEADINGS = 4_000
+HEADING = re.compile(r"\n#{1,6}[ \t]+(.+)")
+MAX_HEADINGS = 4_000
 """Maximum number of characters of all headings that are indexed."""
 _MAX_TERMS = 2_000
 """Maximum number of terms of one skill. The fields with the least weight lose their terms first."""
@@ -108,7 +108,7 @@ def make_document(entry: Searchable, text: str = "") -> Document:
     values, path = _values_of(entry)
     name = values[NAME]
     body = body_of(text)
-    values[HEADINGS] = "\n".join(_HEADING.findall(f"\n{body}"))[:_MAX_HEADINGS]
+    values[HEADINGS] = "\n".join(HEADING.findall(f"\n{body}"))[:MAX_HEADINGS]
     values[BODY] = body[:MAX_BODY]
     amounts: dict[str, float] = {}
     vocabulary: set[str] = set()

@@ -39,6 +39,7 @@ from skillwire.search.document import (
 from skillwire.search.index import Index, Ranking
 from skillwire.search.paging import Page, parse_query
 from skillwire.search.query import Query
+from skillwire.search.ranker import Ranker
 from skillwire.search.segments import Segments, SegmentWriter
 from skillwire.search.snippet import find_snippet
 from skillwire.search.store import IndexStore
@@ -76,12 +77,13 @@ class _Pending:
 class LibrarySearch(SearchIndex):
     """The index of one library."""
 
-    def __init__(self, library: Library, folder: Path | None = None) -> None:
+    def __init__(self, library: Library, folder: Path | None = None, ranker: Ranker | None = None) -> None:
         """Create an index, which is built by the first search or by `follow`.
 
-        With `folder`, the index is stored there, so that the next start only indexes what has changed.
+        With `folder`, the index is stored there, so that the next start only indexes what has changed. With
+        `ranker`, the results have its order, and may contain skills without a word of the query.
         """
-        self._library, self._folder = library, folder
+        self._library, self._folder, self._ranker = library, folder, ranker
         self._visible = VisibleSkills.of(library)
         self._index: Index | None = None
         self._indexed: Catalog | None = None
@@ -109,9 +111,11 @@ class LibrarySearch(SearchIndex):
         parsed = parse_query(query, limit)
         await self._library.ensure_loaded()
         incomplete = not await self._catch_up()
-        ranking = await self._rank_or_rebuild(parsed, audience)
+        ranking, fallback = await self._rank_or_rebuild(parsed, audience), ""
+        if self._ranker is not None:
+            ranking, fallback = await self._ranker.rank(query, parsed, ranking, audience)
         catalog = self._visible.catalog
-        uris = [uri for uri in ranking.uris if _find(catalog, uri) is not None]
+        uris = [uri for uri in ranking.uris if self._finds(catalog, uri, audience)]
         page = Page.of(uris, query, audience, limit, cursor)
         return SearchResults(
             tuple([await self._result(catalog, uri, rank, ranking) for rank, uri in page.shown]),
@@ -120,9 +124,18 @@ class LibrarySearch(SearchIndex):
             ranking.corrections,
             incomplete,
             page.next_cursor,
+            fallback,
         )
 
     async def follow(self) -> None:
+        if self._ranker is None:
+            await self._follow_library()
+            return
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._ranker.follow)
+            await self._follow_library()
+
+    async def _follow_library(self) -> None:
         self._following = True
         try:
             await self._library.ensure_loaded()
@@ -210,9 +223,9 @@ class LibrarySearch(SearchIndex):
             uris = dict.fromkeys(each.uri for edit in edited for each in edit.entries)
         uris |= dict.fromkeys(each.uri for change in changes or () for each in change.before.templates)
         found: dict[str, Searchable] = {uri: wanted.entries[uri] for uri in uris if uri in wanted.entries}
-        kept = {uri: each for uri, each in found.items() if _may_be_found(each)}
+        kept = {uri: each for uri, each in found.items() if may_be_found(each)}
         for template in wanted.templates:  # a skill with the same URI takes precedence
-            if _may_be_found(template):
+            if may_be_found(template):
                 kept.setdefault(template.uri, template)
         return _Pending(
             [uri for uri in uris if uri not in kept and index.identity(uri) is not None],
@@ -373,6 +386,9 @@ class LibrarySearch(SearchIndex):
             known = self._hidden[audience] = index.numbers_of(uris)
         return known
 
+    def _finds(self, catalog: Catalog, uri: str, audience: Audience) -> bool:
+        return (found := _find(catalog, uri)) is not None and self._visible.allows(found, audience)
+
     def _forget_hidden(self) -> None:
         self._hidden.clear()
 
@@ -422,7 +438,7 @@ def _make_documents(
     ]
 
 
-def _may_be_found(entry: Searchable) -> bool:
+def may_be_found(entry: Searchable) -> bool:
     if isinstance(entry, SkillTemplate):
         return not entry.is_withheld
     return entry.trust is not Trust.WITHHELD
@@ -431,4 +447,4 @@ def _may_be_found(entry: Searchable) -> bool:
 def _find(catalog: Catalog, uri: str) -> Searchable | None:
     """Return the skill or template of a catalog with this URI, unless it is withheld."""
     found = catalog.entries.get(uri) or next((each for each in catalog.templates if each.uri == uri), None)
-    return found if found is not None and _may_be_found(found) else None
+    return found if found is not None and may_be_found(found) else None

@@ -103,6 +103,7 @@ complete -c skillwire -n '__skillwire_using serve' -l tolerant -d 'With --contra
 complete -c skillwire -n '__skillwire_using serve' -l block-key -x -d 'Frontmatter key of the contract\'s metadata block.'
 complete -c skillwire -n '__skillwire_using serve' -l drive -d 'Let running programs connect and provide live skills.'
 complete -c skillwire -n '__skillwire_using serve' -l drive-header -x -d 'Pass this request header to programs.'
+complete -c skillwire -n '__skillwire_using serve' -l semantic -d 'Find skills by meaning, too, with a model on this machine.'
 complete -c skillwire -n '__skillwire_using serve' -F
 
 complete -c skillwire -n '__skillwire_using check' -s h -l help -d 'Show this help.'
@@ -359,6 +360,7 @@ complete -c skillwire -n '__skillwire_using search' -s h -l help -d 'Show this h
 complete -c skillwire -n '__skillwire_using search' -l from -r -F -d 'Search this source or server (repeatable).'
 complete -c skillwire -n '__skillwire_using search' -l limit -x -d 'How many skills to show, at most 50.'
 complete -c skillwire -n '__skillwire_using search' -l for -r -f -a 'everyone models people' -d 'Only skills that models, or people, may start.'
+complete -c skillwire -n '__skillwire_using search' -l semantic -d 'Find skills by meaning, too, with a model on this machine.'
 complete -c skillwire -n '__skillwire_using search' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using search' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
 complete -c skillwire -n '__skillwire_using search' -l config -r -F -d 'Use this configuration file instead of your own.'

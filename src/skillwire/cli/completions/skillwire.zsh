@@ -85,6 +85,7 @@ _skillwire() {
                 '--block-key=[Frontmatter key of the contract'\''s metadata block.]:KEY:' \
                 '--drive[Let running programs connect and provide live skills.]' \
                 '*--drive-header=[Pass this request header to programs.]:HEADER:' \
+                '--semantic[Find skills by meaning, too, with a model on this machine.]' \
                 '*:SOURCE:_files' \
                 && return
             ;;
@@ -429,6 +430,7 @@ _skillwire() {
                 '*--from=[Search this source or server (repeatable).]:SOURCE:_files' \
                 '--limit=[How many skills to show, at most 50.]:NUMBER:' \
                 '--for=[Only skills that models, or people, may start.]:AUDIENCE:(everyone models people)' \
+                '--semantic[Find skills by meaning, too, with a model on this machine.]' \
                 '--json[Print JSON]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
