@@ -16,7 +16,7 @@ class Limit:
     source: str
     """Where the limit is documented, or the code or report that shows it."""
     checked: str
-    """The date of that source, or of the copy of it that was read: `YYYY-MM-DD`."""
+    """The date of that report, or the day on which the page or code was read: `YYYY-MM-DD`."""
 
 
 CLAUDE_CODE, CODEX, CHATGPT, VSCODE, SKILLWIRE = "claude-code", "codex", "chatgpt", "vscode", "skillwire"
@@ -24,7 +24,7 @@ CLIENTS = (CLAUDE_CODE, CODEX, CHATGPT, VSCODE, SKILLWIRE)
 
 _CLAUDE_SKILLS = "https://code.claude.com/docs/en/skills"
 _CLAUDE_MCP = "https://code.claude.com/docs/en/mcp, https://github.com/anthropics/claude-code/issues/"
-_CODEX = "https://github.com/openai/codex/blob/main/codex-rs/"
+_CODEX = "https://github.com/openai/codex/blob/"
 _CHATGPT = "https://developers.openai.com/plugins/build/mcp-server#import-skills-from-the-mcp-server"
 _VSCODE = (
     "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/"
@@ -49,7 +49,7 @@ CODEX_SHARE = Limit(
     "list of skills",
     2,
     "% of the context window",
-    f"{_CODEX}core-skills/src/render.rs",
+    f"{_CODEX}0899b7c42bf1/codex-rs/core-skills/src/render.rs",
     "2026-11-19",
 )
 CODEX_LIST = Limit(
@@ -57,7 +57,7 @@ CODEX_LIST = Limit(
     "list of skills if the window is unknown",
     8_000,
     "characters",
-    f"{_CODEX}core-skills/src/render.rs",
+    f"{_CODEX}0899b7c42bf1/codex-rs/core-skills/src/render.rs",
     "2026-11-19",
 )
 CODEX_DESCRIPTION = Limit(
@@ -65,18 +65,23 @@ CODEX_DESCRIPTION = Limit(
     "description of a skill",
     1_024,
     "characters",
-    f"{_CODEX}core-skills/src/loader.rs, https://github.com/cashfree/agent-skills/pull/34",
+    f"{_CODEX}033d1d0741d6/codex-rs/core-skills/src/loader.rs, https://github.com/cashfree/agent-skills/pull/34",
     "2026-08-31",
 )
 CODEX_NAME = Limit(
-    CODEX, "name of a skill", 64, "characters", f"{_CODEX}core-skills/src/loader.rs", "2026-11-19"
+    CODEX,
+    "name of a skill",
+    64,
+    "characters",
+    f"{_CODEX}033d1d0741d6/codex-rs/core-skills/src/loader.rs",
+    "2026-11-19",
 )
 CODEX_VISIBLE = Limit(
     CODEX,
     "skills of one connected app",
     100,
     "skills",
-    f"{_CODEX}ext/skills/src/provider/orchestrator.rs",
+    f"{_CODEX}1043025eb040/codex-rs/ext/skills/src/provider/orchestrator.rs",
     "2026-11-19",
 )
 CODEX_VISIBLE_LIST = Limit(
@@ -84,7 +89,7 @@ CODEX_VISIBLE_LIST = Limit(
     "list of skills with those of connected apps",
     8_000,
     "characters",
-    f"{_CODEX}ext/skills/src/render.rs",
+    f"{_CODEX}1dbce876b3cf/codex-rs/ext/skills/src/render.rs",
     "2026-11-19",
 )
 CHATGPT_SKILLS = Limit(CHATGPT, "skills of one import", 5, "skills", _CHATGPT, "2026-09-15")

@@ -67,9 +67,9 @@ def _similar(descriptions: dict[frozenset[str], str]) -> Iterable[Duplicate]:
         rarest = sorted(described, key=lambda term: (counts[term], term))
         # Similar sets share a word among so many of their rarest.
         rarest = rarest[: len(rarest) - ceil(SIMILAR * len(rarest)) + 1]
-        candidates = dict.fromkeys(other for term in rarest for other in by_term[term])
+        candidates = (other for term in rarest for other in by_term[term])
         best, closest = SIMILAR, -1
-        for other in islice(candidates, _MAX_COMPARED):
+        for other in dict.fromkeys(islice(candidates, _MAX_COMPARED)):
             common = len(described & known[other])
             share = common / (len(described) + len(known[other]) - common)
             if share > best or (share == best and closest < 0):

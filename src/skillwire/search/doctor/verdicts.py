@@ -186,11 +186,32 @@ class _CodexBudget:
             else:
                 too_many = middle
         reason = f"description cut at about {kept:,} characters, to share {self}"
+        lengths = self._share_rest(skills, kept)
         return {
             each.handle: Finding(each.handle, Verdict.SHORTENED, reason)
-            for each in skills
-            if len(each.description) > kept
+            for each, length in zip(skills, lengths, strict=True)
+            if length < len(each.description)
         }
+
+    def _share_rest(self, skills: Sequence[OfferedSkill], kept: int) -> list[int]:
+        """Return the length of each description if what is left is given out character by character.
+
+        All descriptions have `kept` characters, and not all of them can have one more.
+        """
+        lengths = [min(kept, len(each.description)) for each in skills]
+        left = self.size - self._total(skills, kept)
+        changed = True
+        while changed:
+            changed = False
+            for at, each in enumerate(skills):
+                if lengths[at] == len(each.description):
+                    continue
+                cost = self._cost(each, lengths[at] + 1) - self._cost(each, lengths[at])
+                if cost <= left:
+                    left -= cost
+                    lengths[at] += 1
+                    changed = True
+        return lengths
 
     def _names_only(self, skills: Sequence[OfferedSkill]) -> dict[str, Finding]:
         left = self.size
