@@ -12,7 +12,7 @@ from skillwire.core.json_text import json_bytes
 from skillwire.library.library import Library
 from skillwire.search.doctor.command import Report, examine
 from skillwire.search.doctor.limits import CLIENTS, LIMITS
-from skillwire.search.doctor.offer import OfferedSkill, read_offer
+from skillwire.search.doctor.offer import OfferedSkill, Seen, read_offer, seen_in
 from skillwire.search.doctor.similar import SIMILAR, find_duplicates
 from skillwire.search.doctor.verdicts import Verdict, report_clients
 from skillwire.sources.memory import MemorySkill, MemorySource
@@ -151,3 +151,36 @@ def test_many_similar_descriptions_take_a_bounded_time(number: int) -> None:
 def test_limits_name_known_clients() -> None:
     assert {limit.client for limit in LIMITS} <= set(CLIENTS)
     assert len({(limit.client, limit.what) for limit in LIMITS}) == len(LIMITS)
+
+
+# Other forms of the list
+
+
+def test_names_count_in_any_form_of_the_list() -> None:
+    descriptions = ["Use when alpha.", "Use when beta & gamma.", "Use when s-3 fails.", "Use when delta."]
+
+    async def run() -> None:
+        offer = await read_offer(await loaded(descriptions), 4000)
+        text = "Skills: `s-0`, s-1, (s-2).\n\ns-1: Use when beta &amp; gamma.\n- s-2: Use when s-3 fails.\n"
+        assert seen_in(text, offer) == {
+            "s-0": Seen(name=True, whole=False),
+            "s-1": Seen(name=True, whole=True),
+            "s-2": Seen(name=True, whole=True),
+            "s-3": Seen(name=False, whole=False),
+        }
+        cut = seen_in(text, offer, len("Skills: `s-0`, s-1, (s-2).\n\ns-1: Use when beta"))
+        assert cut["s-1"] == Seen(name=True, whole=False)
+        assert cut["s-2"] == Seen(name=True, whole=False)
+
+    anyio.run(run)
+
+
+def test_skills_with_one_description_are_told_apart_where_the_text_ends() -> None:
+    async def run() -> None:
+        offer = await read_offer(await loaded(["Use when needed."] * 3), 4000)
+        first = offer.instructions.find("Use when needed.")
+        end = offer.instructions.find("Use when needed.", first + 1) + len("Use when needed.")
+        seen = seen_in(offer.instructions, offer, end)
+        assert [seen[name].whole for name in ("s-0", "s-1", "s-2")] == [True, True, False]
+
+    anyio.run(run)
