@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skillwire.config.choice import ConfigOptions, choose_config
+from skillwire.config.file import SourceSettings
 from skillwire.config.library import check_command, load_library
 from skillwire.core.problem import Severity
 from skillwire.errors import UsageError
@@ -25,6 +26,7 @@ from skillwire.search.doctor.limits import CLIENTS, TITLES
 from skillwire.search.doctor.offer import read_offer
 from skillwire.search.doctor.similar import Collision, Duplicate, find_collisions, find_duplicates
 from skillwire.search.doctor.verdicts import ClientReport, Verdict, report_clients
+from skillwire.server.serve_options import ServeOptions
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 from skillwire.terminal.options import MODELS, SELECTION, FollowLinks, json_of, validate_budget
 from skillwire.terminal.output import print_json, stdout_console
@@ -145,12 +147,11 @@ def doctor(
             f"`--context-window` is {context_window}", hint="use the number of tokens, such as 200000"
         )
     clients = _chosen(client or [])
-    library = load_library(
-        sources or [], follow_links=follow_links, config=choose_config(config, named=bool(sources))
-    )
-    report = anyio.run(
-        partial(examine, library, clients, window=context_window, catalog_tokens=catalog_tokens)
-    )
+    choice = choose_config(config, named=bool(sources))
+    library = load_library(sources or [], follow_links=follow_links, config=choice)
+    pinned = () if choice.file is None else SourceSettings.read(choice.file).pinned
+    options = ServeOptions(catalog_tokens=catalog_tokens, pinned=pinned)
+    report = anyio.run(partial(examine, library, clients, window=context_window, options=options))
     if json:
         print_json(report.to_json())
     else:
@@ -174,10 +175,10 @@ async def examine(
     clients: Sequence[str] = CLIENTS,
     *,
     window: int | None = None,
-    catalog_tokens: int = DEFAULT_TOKENS,
+    options: ServeOptions | None = None,
 ) -> Report:
-    """Return what the clients do with the skills of a loaded library."""
-    offer = await read_offer(library, catalog_tokens)
+    """Return what the clients do with the skills of a loaded library, served with these options."""
+    offer = await read_offer(library, options or ServeOptions())
     duplicates = find_duplicates(offer.every)
     return Report(
         len(offer.every),

@@ -6,7 +6,7 @@ Everything comes from the features that also answer a server's clients.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skillwire.core.record import Json, SkillRecord, when_to_use
@@ -76,9 +76,9 @@ class Offer:
     """The skills that models may load, by the names used for them."""
 
 
-async def read_offer(library: Library, catalog_tokens: int) -> Offer:
-    """Return what a server with the default options gives to clients. The library is loaded."""
-    options = ServeOptions(catalog_tokens=catalog_tokens, additions=[SearchOptions()])
+async def read_offer(library: Library, options: ServeOptions) -> Offer:
+    """Return what a server with these options, and with search, gives to clients. The library is loaded."""
+    options = replace(options, additions=[*options.additions, SearchOptions()])
     features = all_features(library, options)
     example = MemorySkill(
         _EXAMPLE, {"SKILL.md": f"---\nname: {_EXAMPLE}\ndescription: {_EXAMPLE}\n---\n".encode()}

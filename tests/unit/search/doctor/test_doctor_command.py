@@ -88,17 +88,28 @@ def test_descriptions_of_the_servers_tools_fit_into_claude_code(cli: Cli, tmp_pa
     assert [note for note in notes if "the tool" in note] == cut == []
 
 
-def test_a_name_inside_another_description_does_not_count(cli: Cli, tmp_path: Path) -> None:
-    skills = {"a-first": "Use with zebra or zebra-tools when needed. " + "x" * 900, **many(10)}
-    skills["zebra"] = "Use when stripes matter."
+@pytest.mark.parametrize("tokens", ["200", "4000"])
+def test_a_name_inside_another_description_does_not_count(cli: Cli, tmp_path: Path, tokens: str) -> None:
+    first = "Use with zebra or zebra-tools when needed. " + "x" * 300
+    skills = {"a-first": first, **many(30), "zebra": "Use when stripes matter."}
     folder_of(tmp_path, skills)
-    found = client(report(cli, tmp_path), "claude-code", "MCP")
-    with StdioPeer(MODERN, skillwire("serve", tmp_path, "--no-config")) as peer:
+    options = ("--catalog-tokens", tokens)
+    found = client(report(cli, tmp_path, *options), "claude-code", "MCP")
+    with StdioPeer(MODERN, skillwire("serve", tmp_path, "--no-config", *options)) as peer:
         cut = peer.handshake["instructions"][:2048]
-    assert "zebra" in cut
+    assert first in cut
     assert "stripes matter" not in cut
-    own_name = re.search(r"(?m)^(?:<name>|- |[`,] *)?zebra\b(?!-)", cut)
-    assert verdicts(found)["zebra"] == ("shortened" if own_name else "dropped")
+    has_own_name = re.search(r"(?<![\w-])zebra(?![\w-])", cut.replace(first, "")) is not None
+    assert verdicts(found)["zebra"] == ("shortened" if has_own_name else "dropped")
+
+
+def test_skills_that_the_configuration_pins_come_first(cli: Cli, tmp_path: Path) -> None:
+    folder_of(tmp_path / "skills", many(30, words=30))
+    config = tmp_path / "config.toml"
+    config.write_text('[catalog]\npin = ["skill-0029"]\n', "utf-8")
+    done = cli("doctor", tmp_path / "skills", "--config", config, "--json")
+    assert "skill-0029" not in verdicts(client(done.json, "claude-code", "MCP"))
+    assert "skill-0029" in verdicts(client(report(cli, tmp_path / "skills"), "claude-code", "MCP"))
 
 
 # The limits of each client

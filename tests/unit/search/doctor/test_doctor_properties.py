@@ -15,6 +15,7 @@ from skillwire.search.doctor.limits import CLIENTS, LIMITS
 from skillwire.search.doctor.offer import OfferedSkill, Seen, read_offer, seen_in
 from skillwire.search.doctor.similar import SIMILAR, find_duplicates
 from skillwire.search.doctor.verdicts import Verdict, report_clients
+from skillwire.server.serve_options import ServeOptions
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.unit.search.doctor.test_doctor_command import skill_file
 
@@ -105,7 +106,7 @@ def shared_evenly(skills: Sequence[OfferedSkill], budget: int, *, tokens: bool) 
 )
 def test_codex_shares_its_list_like_its_source_code(descriptions: list[str], window: int | None) -> None:
     async def run() -> None:
-        offer = await read_offer(await loaded(descriptions), 4000)
+        offer = await read_offer(await loaded(descriptions), ServeOptions())
         report, _ = report_clients(offer, ["codex"], window)
         budget = 8000 if window is None else window * 2 // 100
         cut = shared_evenly(offer.every, budget, tokens=window is not None)
@@ -160,7 +161,7 @@ def test_names_count_in_any_form_of_the_list() -> None:
     descriptions = ["Use when alpha.", "Use when beta & gamma.", "Use when s-3 fails.", "Use when delta."]
 
     async def run() -> None:
-        offer = await read_offer(await loaded(descriptions), 4000)
+        offer = await read_offer(await loaded(descriptions), ServeOptions())
         text = "Skills: `s-0`, s-1, (s-2).\n\ns-1: Use when beta &amp; gamma.\n- s-2: Use when s-3 fails.\n"
         assert seen_in(text, offer) == {
             "s-0": Seen(name=True, whole=False),
@@ -177,7 +178,7 @@ def test_names_count_in_any_form_of_the_list() -> None:
 
 def test_skills_with_one_description_are_told_apart_where_the_text_ends() -> None:
     async def run() -> None:
-        offer = await read_offer(await loaded(["Use when needed."] * 3), 4000)
+        offer = await read_offer(await loaded(["Use when needed."] * 3), ServeOptions())
         first = offer.instructions.find("Use when needed.")
         end = offer.instructions.find("Use when needed.", first + 1) + len("Use when needed.")
         seen = seen_in(offer.instructions, offer, end)
