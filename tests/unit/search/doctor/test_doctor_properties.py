@@ -176,7 +176,7 @@ def test_names_count_in_any_form_of_the_list() -> None:
     anyio.run(run)
 
 
-def test_skills_with_one_description_are_told_apart_where_the_text_ends() -> None:
+def test_equal_descriptions_are_told_apart_where_the_text_ends() -> None:
     async def run() -> None:
         offer = await read_offer(await loaded(["Use when needed."] * 3), ServeOptions())
         first = offer.instructions.find("Use when needed.")
