@@ -19,7 +19,7 @@ COMMAND_SYNONYMS: dict[str, Suggestions] = {
     **dict.fromkeys(("setup", "configure", "config", "connect", "register"), ("install", "sources add")),
     **dict.fromkeys(("client", "clients"), ("install", "servers")),
     **dict.fromkeys(("unregister", "disconnect"), ("uninstall", "servers --forget")),
-    **dict.fromkeys(("doctor", "status", "probe", "ping"), ("doctor", "servers")),
+    **dict.fromkeys(("status", "probe", "ping"), ("doctor", "servers")),
     **dict.fromkeys(("signin", "sign-in", "auth", "authenticate", "oauth"), ("login",)),
     **dict.fromkeys(("signout", "sign-out"), ("logout",)),
     **dict.fromkeys(("trust", "accept", "allow", "grant", "permit"), ("approve",)),

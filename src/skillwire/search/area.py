@@ -1,4 +1,4 @@
-"""Declaration of the `search` area: the command `search`, and the tool `search-skills` of every server."""
+"""Declaration of the `search` area: the commands `search` and `doctor`, and the tool `search-skills`."""
 
 from skillwire.area import Area, Command
 
@@ -10,6 +10,11 @@ AREA = Area(
             takes_command=True,
             command_option="--from",
             group="Find",
+        ),
+        "doctor": Command(
+            "skillwire.search.doctor.command:doctor",
+            "Show what each client would do with your skills.",
+            group="Author",
         ),
     },
     serve="skillwire.search.serving:SearchServeFlags",

@@ -132,6 +132,7 @@ EXAMPLES: Mapping[str, Sequence[Sequence[str]]] = {
     "pack": (["skills", "--mcpb", "acme.mcpb"], ["skills", "--plugin", "codex", "plugin"]),
     "visibility": (["refunds", "--from", "skills"], ["*", "--from", "skills"]),
     "check": (["skills"],),
+    "doctor": (["skills"],),
     "graph": (["team"],),
     "project": (["team", "--out", "upload"], ["team", "--out", "upload", "--check"]),
 }

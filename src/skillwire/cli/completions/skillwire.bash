@@ -151,13 +151,17 @@ _skillwire() {
             options='--from --limit --for --json --follow-links --config --with-config --no-config --allow --token-env --help'
             valued=' --from --limit --for --config --allow --token-env '
             ;;
+        doctor)
+            options='--client --context-window --catalog-tokens --json --follow-links --config --with-config --no-config --help'
+            valued=' --client --context-window --catalog-tokens --config '
+            ;;
         help)
             options=''
             valued='  '
             ;;
         *)
             options='-h --help -V --version'
-            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search help'
+            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor help'
             ;;
     esac
     if [[ -z $command ]]; then
@@ -300,6 +304,10 @@ _skillwire() {
             'search --config') : ;;
             'search --allow') _skillwire_nothing ;;
             'search --token-env') _skillwire_variables ;;
+            'doctor --client') _skillwire_nothing ;;
+            'doctor --context-window') _skillwire_nothing ;;
+            'doctor --catalog-tokens') _skillwire_nothing ;;
+            'doctor --config') : ;;
         esac
         return
     fi
@@ -335,7 +343,8 @@ _skillwire() {
         'drive '1) _skillwire_nothing ;;
         'pack '*) : ;;
         'search '*) _skillwire_nothing ;;
-        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search' ;;
+        'doctor '*) : ;;
+        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor' ;;
         *) _skillwire_nothing ;;
     esac
 }

@@ -65,6 +65,7 @@ complete -c skillwire -n __skillwire_no_command -a schema -d 'Print the JSON Sch
 complete -c skillwire -n __skillwire_no_command -a drive -d 'Show the live skills of running programs.'
 complete -c skillwire -n __skillwire_no_command -a pack -d 'Pack skills into a bundle or plugin that clients install.'
 complete -c skillwire -n __skillwire_no_command -a search -d 'Find skills for a task.'
+complete -c skillwire -n __skillwire_no_command -a doctor -d 'Show what each client would do with your skills.'
 complete -c skillwire -n __skillwire_no_command -a help -d 'Explain one command.'
 
 complete -c skillwire -n '__skillwire_using serve' -s h -l help -d 'Show this help.'
@@ -369,5 +370,16 @@ complete -c skillwire -n '__skillwire_using search' -l no-config -d 'Ignore the 
 complete -c skillwire -n '__skillwire_using search' -l allow -x -d 'For this server in a project\'s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).'
 complete -c skillwire -n '__skillwire_using search' -l token-env -r -f -a '(set -nx)' -d 'Environment variable with the bearer token to send to the server\'s URL.'
 
+complete -c skillwire -n '__skillwire_using doctor' -s h -l help -d 'Show this help.'
+complete -c skillwire -n '__skillwire_using doctor' -l client -x -d 'Only this client (repeatable)'
+complete -c skillwire -n '__skillwire_using doctor' -l context-window -x -d 'Size of the model\'s context window, if it is not the usual one of the client.'
+complete -c skillwire -n '__skillwire_using doctor' -l catalog-tokens -x -d 'Maximum length of the list for models, in tokens, as in serve.'
+complete -c skillwire -n '__skillwire_using doctor' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using doctor' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using doctor' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using doctor' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using doctor' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
+complete -c skillwire -n '__skillwire_using doctor' -F
+
 complete -c skillwire -n '__skillwire_using help' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search'
+complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor'

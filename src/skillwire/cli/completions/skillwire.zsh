@@ -32,6 +32,7 @@ _skillwire_commands() {
         'drive:Show the live skills of running programs.'
         'pack:Pack skills into a bundle or plugin that clients install.'
         'search:Find skills for a task.'
+        'doctor:Show what each client would do with your skills.'
         'help:Explain one command.'
     )
     _describe command commands
@@ -441,10 +442,24 @@ _skillwire() {
                 '*:QUERY:' \
                 && return
             ;;
+        doctor)
+            _arguments \
+                '(- *)'{-h,--help}'[Show this help.]' \
+                '*--client=[Only this client (repeatable)]:NAME:' \
+                '--context-window=[Size of the model'\''s context window, if it is not the usual one of the client.]:TOKENS:' \
+                '--catalog-tokens=[Maximum length of the list for models, in tokens, as in serve.]:N:' \
+                '--json[Print JSON]' \
+                '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*:SOURCE:_files' \
+                && return
+            ;;
         help)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search)' \
+                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor)' \
                 && return
             ;;
     esac
