@@ -19,7 +19,6 @@ FORMAT = 1
 """Changes whenever the tables, the terms or their weights change. An index of another format is rebuilt."""
 _SEGMENT_POSTINGS = 1_500_000
 """Number of postings that are kept in memory before they are written as a segment."""
-_MAX_PREFIX_TERMS = 1_000
 _SCHEMA = """
 CREATE TABLE document (id INTEGER PRIMARY KEY, uri TEXT, identity BLOB, words TEXT);
 CREATE TABLE posting (term TEXT, segment INTEGER, documents BLOB, weights BLOB, PRIMARY KEY (term, segment))
@@ -93,13 +92,15 @@ class Segments:
             weights.frombytes(weighted)
         return documents, weights
 
-    def terms_from(self, prefix: str) -> list[str]:
-        """Return the first terms that begin with `prefix`."""
+    def terms_from(self, prefix: str) -> Iterator[str]:
+        """Yield the terms that begin with `prefix`, in ascending order."""
         rows = self._db.execute(
-            "SELECT DISTINCT term FROM posting WHERE term >= ? AND term < ? ORDER BY term LIMIT ?",
-            (prefix, prefix + "\U0010ffff", _MAX_PREFIX_TERMS),
+            "SELECT DISTINCT term FROM posting WHERE term >= ? AND term < ? ORDER BY term",
+            (prefix, prefix + "\U0010ffff"),
         )
-        return [term for (term,) in rows]
+        with closing(rows):
+            for (term,) in rows:
+                yield term
 
     def words_like(self, initial: str, lengths: range) -> Iterator[tuple[str, int]]:
         """Yield the words with this first letter and these lengths, and the number of documents of each."""
@@ -109,6 +110,14 @@ class Segments:
         )
         with closing(rows):
             yield from rows
+
+    def count_of_word(self, word: str) -> int:
+        """Return the number of documents to whose vocabulary a word belongs."""
+        found = self._db.execute(
+            "SELECT documents FROM word WHERE initial = ? AND length = ? AND word = ?",
+            (word[0], len(word), word),
+        ).fetchone()
+        return found[0] if found else 0
 
     def finish(self, words: Mapping[str, int]) -> None:
         """Write the vocabulary. Call this once, after the last document."""
