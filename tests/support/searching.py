@@ -15,56 +15,13 @@ from skillwire.search.service import LibrarySearch
 from skillwire.sources import MemorySkill, Scan, Source
 from skillwire.sources.base import Progress, ignore_progress
 
-WORDS = [
-    "refund",
-    "refunds",
-    "invoice",
-    "invoices",
-    "kubernetes",
-    "deploy",
-    "deployment",
-    "deploying",
-    "pdf",
-    "form",
-    "make",
-    "the",
-    "one",
-    "spreadsheet",
-    "naïve",
-    "ünïcode",
-    "c++",
-    "日本語",
-    "日本",
-    "ไทย",
-    "हिन्दी",
-    "עברית",
-    "🙂",
-    "e2e",
-    "v2",
-    "release-notes",
-]
+_LATIN = "refund refunds invoice invoices kubernetes deploy deployment deploying pdf form make the one"
+_OTHER = "spreadsheet naïve ünïcode c++ 日本語 日本 ไทย हिन्दी עברית 🙂 e2e v2 release-notes"
+_WRONG = "kuberntes kubernets refnud invocie deplyo spreadhseet kub dep inv rel r"
+_SYNTAX = '* NEAR( " : -'
+WORDS = [*_LATIN.split(), *_OTHER.split()]
 """Words of skills: stems that meet, light words and stop words, and scripts with and without spaces."""
-TYPED = [
-    *WORDS,
-    *[
-        "kuberntes",
-        "kubernets",
-        "refnud",
-        "invocie",
-        "deplyo",
-        "spreadhseet",
-        "kub",
-        "dep",
-        "inv",
-        "rel",
-        "r",
-        "*",
-        "NEAR(",
-        '"',
-        ":",
-        "-",
-    ],
-]
+TYPED = [*WORDS, *_WRONG.split(), *_SYNTAX.split()]
 """Words of queries: also misspelled, unfinished, and the syntax of other engines."""
 
 queries = st.lists(st.sampled_from(TYPED), min_size=1, max_size=5).map(" ".join)

@@ -331,7 +331,7 @@ class LibrarySearch(SearchIndex):
         if (segments := await self._in_worker(store.load)) is None:
             return False
         await self._replace(segments, None)
-        return True
+        return len(self._index or ()) > 0  # an empty one is of no use
 
     async def _write_file(self, store: IndexStore, wanted: Catalog, pending: _Pending) -> None:
         with store.staged() as staged:
