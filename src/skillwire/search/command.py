@@ -11,6 +11,7 @@ from rich.text import Text
 
 from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
+from skillwire.core.problem import Rule
 from skillwire.errors import UsageError
 from skillwire.library.search import MAX_LIMIT, Audience, SearchResult, SearchResults
 from skillwire.safe_text import escape_invisible, quoted
@@ -77,6 +78,9 @@ def search(
     )
     library.use_index(LibrarySearch(library, index_folder()))
     found = anyio.run(partial(library.search, text, limit=limit, audience=Audience(audience)))
+    for problem in library.catalog.problems:
+        if problem.rule is Rule.SEARCH_NOT_STORED:
+            print_notice(problem.message)
     if json:
         print_json(as_json(found))
     else:
