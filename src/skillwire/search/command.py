@@ -12,9 +12,10 @@ from rich.text import Text
 from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
 from skillwire.core.problem import Rule
-from skillwire.errors import UsageError
+from skillwire.errors import BadParamsError, UsageError
 from skillwire.library.search import MAX_LIMIT, Audience, SearchResult, SearchResults
 from skillwire.safe_text import escape_invisible, quoted
+from skillwire.search.query import Query
 from skillwire.search.service import LibrarySearch
 from skillwire.search.serving import index_folder
 from skillwire.search.tool import as_json
@@ -71,6 +72,10 @@ def search(
     text = " ".join(query)
     if not text.strip():
         raise UsageError("the query is empty", hint='write what you look for: `skillwire search "pdf form"`')
+    try:
+        Query.parse(text)
+    except BadParamsError as error:
+        raise UsageError(str(error)) from error
     if not 1 <= limit <= MAX_LIMIT:
         raise UsageError(f"`--limit` is {limit}", hint=f"use a number from 1 to {MAX_LIMIT}")
     library = load_library(
