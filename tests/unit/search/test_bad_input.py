@@ -171,6 +171,7 @@ async def test_wrong_limit_is_refused(limit: int) -> None:
 async def test_tool_answers_wrong_arguments_with_clear_errors(mode: Any) -> None:
     library = usual_library()
     server = skills_server(library, options=ServeOptions(additions=(SearchOptions(),)))
+    limits: list[object] = [0, -1, 51, 10**9, 1e300, 1.5, "3", "", True, False, None, [], {}]
     wrong: list[tuple[dict[str, Any], str]] = [
         ({}, "`query` must be a string"),
         ({"query": None}, "`query` must be a string"),
@@ -181,7 +182,7 @@ async def test_tool_answers_wrong_arguments_with_clear_errors(mode: Any) -> None
         ({"query": "x" * 9_000}, "too long"),
         *(
             ({"query": "refund", "limit": limit}, "the limit must be a number from 1 to 50")
-            for limit in (0, -1, 51, 10**9, 1e300, 1.5, "3", "", True, False, None, [], {})
+            for limit in limits
         ),
         ({"query": "refund", "cursor": 3}, "`cursor` must be a string"),
         ({"query": "refund", "cursor": []}, "`cursor` must be a string"),

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from skillwire.errors import SourceError
 from skillwire.library.search import Audience
 from skillwire.library.visibility import Override, VisibilityPolicy
 from skillwire.search.index import Index, Ranking
+from skillwire.search.store import IndexStore
 from skillwire.search.tool import SearchOptions
 from skillwire.server import skills_server
 from tests.support.listening_client import ListeningClient, listening_client
@@ -36,7 +38,7 @@ async def served(library: Library, mode: str) -> AsyncGenerator[ListeningClient]
     await library.load()
     server = skills_server(library, options=ServeOptions(additions=(SearchOptions(),)))
     async with anyio.create_task_group() as tasks:
-        async with listening_client(lambda **how: Client(server, **how), mode) as client:
+        async with listening_client(partial(Client, server), mode) as client:
             tasks.start_soon(library.follow)
             yield client
         tasks.cancel_scope.cancel()
@@ -228,6 +230,30 @@ async def test_many_changes_without_a_search_are_indexed_all(monkeypatch: pytest
     await library.rescan_source(source)
     assert len(await names(library, "invoice")) == 8
     assert await names(library, "refund") == []
+
+
+async def test_other_process_that_builds_never_delays_a_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillwire.search.service._MANY", 2)
+    monkeypatch.setattr("skillwire.search.service._PAUSE", 0)
+    monkeypatch.setattr("skillwire.search.service._PATIENCE", 0.2)
+    source = MemorySource([searchable(name, "refund") for name in ("one", "two", "three")])
+    library = library_with_index(source, folder=tmp_path)
+    lock = IndexStore(tmp_path, [source]).lock()
+    assert lock is not None
+    assert lock.try_lock()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(library.follow)
+        await anyio.sleep(0.1)  # the background work now waits for the lock
+        with anyio.fail_after(PATIENCE):
+            found = await library.search("refund")
+            assert (found.results, found.incomplete) == ((), True)
+            lock.release()
+            while (found := await library.search("refund")).incomplete:
+                pass
+        assert found.total == 3
+        tasks.cancel_scope.cancel()
 
 
 async def test_concurrent_searches_and_changes_agree_with_the_catalog() -> None:
