@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillwire import MemorySource
-from skillwire.core.problem import Rule
-from skillwire.library.search import Audience, SearchResults
-from skillwire.sources import MemorySkill
+from skillwire.sources import MemorySkill, Rule
 from tests.support.peers import PATIENCE, skillwire
 from tests.support.searching import (
+    Audience,
+    SearchResults,
     all_pages,
     leftovers,
     library_with_index,

@@ -15,6 +15,21 @@ from skillwire.search.service import LibrarySearch
 from skillwire.sources import MemorySkill, Scan, Source
 from skillwire.sources.base import Progress, ignore_progress
 
+__all__ = [
+    "TYPED",
+    "WORDS",
+    "Audience",
+    "SearchResults",
+    "WithheldSource",
+    "all_pages",
+    "leftovers",
+    "library_with_index",
+    "queries",
+    "searchable",
+    "stored_files",
+    "texts",
+]
+
 _LATIN = "refund refunds invoice invoices kubernetes deploy deployment deploying pdf form make the one"
 _OTHER = "spreadsheet naïve ünïcode c++ 日本語 日本 ไทย हिन्दी עברית 🙂 e2e v2 release-notes"
 _WRONG = "kuberntes kubernets refnud invocie deplyo spreadhseet kub dep inv rel r"

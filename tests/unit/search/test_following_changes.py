@@ -245,7 +245,7 @@ async def test_other_process_that_builds_never_delays_a_search(
     assert lock.try_lock()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(library.follow)
-        await anyio.sleep(0.1)  # the background work now waits for the lock
+        await anyio.wait_all_tasks_blocked()  # the background work has begun
         with anyio.fail_after(PATIENCE):
             found = await library.search("refund")
             assert (found.results, found.incomplete) == ((), True)
