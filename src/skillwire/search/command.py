@@ -13,10 +13,11 @@ from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
 from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.sources_and_servers import SourcesAndServers
-from skillwire.core.problem import Severity
-from skillwire.errors import UsageError
+from skillwire.core.problem import Rule, Severity
+from skillwire.errors import BadParamsError, UsageError
 from skillwire.library.search import MAX_LIMIT, Audience, SearchResult, SearchResults
 from skillwire.safe_text import escape_invisible, quoted
+from skillwire.search.query import Query
 from skillwire.search.service import LibrarySearch
 from skillwire.search.serving import Semantic, chosen_ranker, index_folder
 from skillwire.search.tool import as_json
@@ -80,6 +81,10 @@ def search(
     text = " ".join(query)
     if not text.strip():
         raise UsageError("the query is empty", hint='write what you look for: `skillwire search "pdf form"`')
+    try:
+        Query.parse(text)
+    except BadParamsError as error:
+        raise UsageError(str(error)) from error
     if not 1 <= limit <= MAX_LIMIT:
         raise UsageError(f"`--limit` is {limit}", hint=f"use a number from 1 to {MAX_LIMIT}")
     divided = SourcesAndServers.of(sources, with_token=token_env is not None)
@@ -100,6 +105,9 @@ def search(
         ranker = None if open_ranker is None else open_ranker(library)
         library.use_index(LibrarySearch(library, index_folder(), ranker))
         found = anyio.run(partial(library.search, text, limit=limit, audience=wanted))
+        for problem in library.catalog.problems:
+            if problem.rule is Rule.SEARCH_NOT_STORED:
+                print_notice(problem.message)
     print_problems(stderr_console(), problems)
     if json:
         print_json(as_json(found))

@@ -33,7 +33,7 @@ MAX_HEADINGS = 4_000
 """Maximum number of characters of all headings that are indexed."""
 _MAX_TERMS = 2_000
 """Maximum number of terms of one skill. The fields with the least weight lose their terms first."""
-_FRONTMATTER = re.compile(r"\A---[ \t]*\r?\n.*?\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _UNINDEXED_KEYS = frozenset({"name", "description", "when_to_use", "license", "allowed-tools", "model"})
 
 
@@ -89,6 +89,7 @@ def identity(entry: Searchable) -> bytes:
         else:
             content = main.digest.text
         parts = [content, entry.shown_description, *(file.path for file in entry.files)]
+        parts.append(str(entry.origin.foreign))
     for part in parts:
         found.update(b"\0" + part.encode(errors="replace"))
     return found.digest()
@@ -105,11 +106,8 @@ def has_indexed_text(entry: Searchable) -> bool:
 
 def make_document(entry: Searchable, text: str = "") -> Document:
     """Return what is indexed of a skill or template. `text` is its `SKILL.md`."""
-    values, path = _values_of(entry)
+    values, path = _values_of(entry, text)
     name = values[NAME]
-    body = body_of(text)
-    values[HEADINGS] = "\n".join(HEADING.findall(f"\n{body}"))[:MAX_HEADINGS]
-    values[BODY] = body[:MAX_BODY]
     amounts: dict[str, float] = {}
     vocabulary: set[str] = set()
     for field, value in values.items():
@@ -121,7 +119,8 @@ def make_document(entry: Searchable, text: str = "") -> Document:
     is_own = isinstance(entry, SkillTemplate) or not entry.origin.foreign
     for exact in (exact_term(name), exact_term(path)):
         weights[exact] = MAX_WEIGHT if is_own else MAX_WEIGHT // 2
-    return Document(weights, frozenset(vocabulary))
+    terms = term_of_word()
+    return Document(weights, frozenset(word for word in vocabulary if terms[word] in kept))
 
 
 def body_of(text: str) -> str:
@@ -136,16 +135,16 @@ def exact_term(name: str) -> str:
 
 def matched_fields(entry: Searchable, text: str, searched: Iterable[str]) -> list[str]:
     """Return the names of the fields in which a term of the query occurs, the most important first."""
-    values, _ = _values_of(entry)
+    values, _ = _values_of(entry, text)
     wanted, terms, found = set(searched), term_of_word(), list[str]()
-    for field, value in [*values.items(), (BODY, text)]:
+    for field, value in values.items():
         if field is not PATH and any(terms[word] in wanted for word in words(value)):
             found.append(field.name)
     return found
 
 
-def _values_of(entry: Searchable) -> tuple[dict[Field, str], str]:
-    """Return the text of each field except the body, and the path."""
+def _values_of(entry: Searchable, text: str) -> tuple[dict[Field, str], str]:
+    """Return the indexed text of each field, and the path."""
     if isinstance(entry, SkillTemplate):
         fields, path, described = entry.fields, entry.path, entry.description
         name, files = path.rpartition("/")[2], ""
@@ -155,12 +154,15 @@ def _values_of(entry: Searchable) -> tuple[dict[Field, str], str]:
         files = "\n".join(file.path for file in entry.files if file.path != SKILL_FILE)[:_MAX_VALUES]
     when = fields.get("when_to_use")
     about = {key: value for key, value in fields.items() if key not in _UNINDEXED_KEYS}
+    body = body_of(text)
     values = {
         NAME: name,
         PATH: path,
         DESCRIPTION: f"{described}\n{when if isinstance(when, str) else ''}",
         METADATA: "\n".join(_texts(about))[:_MAX_VALUES],
         FILES: files,
+        HEADINGS: "\n".join(HEADING.findall(f"\n{body}"))[:MAX_HEADINGS],
+        BODY: body[:MAX_BODY],
     }
     return values, path
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from itertools import groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 
 from skillwire.search.document import MAX_WEIGHT, Document
@@ -34,6 +34,8 @@ _WEAK = 0.18
 _IMPORTANT_TERMS = 10
 _CORRECTED, _BEGUN = 0.8, 0.7
 """What a corrected word counts, and a word that only begins like the typed one."""
+_MAX_PREFIX_TERMS = 1_000
+"""Maximum number of terms with the same beginning that are compared."""
 _MAX_BEGUN = 20
 """Maximum number of terms that a typed word may be the beginning of."""
 _MAX_CORRECTED, _MAX_WORDS = 4, 16
@@ -206,10 +208,11 @@ class Index:
     def removed(self) -> Collection[int]:
         return self._removed
 
-    def terms_from(self, prefix: str) -> list[str]:
-        """Return terms that begin with `prefix`."""
-        stored = [] if self._segments is None else self._segments.terms_from(prefix)
-        return sorted({*stored, *(term for term in self._added_terms if term.startswith(prefix))})
+    def terms_from(self, prefix: str) -> Iterator[str]:
+        """Yield the terms that begin with `prefix`, in ascending order."""
+        stored = iter(()) if self._segments is None else self._segments.terms_from(prefix)
+        added = sorted(term for term in self._added_terms if term.startswith(prefix))
+        return (term for term, _ in groupby(merge(stored, added)))
 
     def words_like(self, initial: str, lengths: range) -> Iterator[str]:
         """Yield the words with this first letter and these lengths."""
@@ -223,6 +226,17 @@ class Index:
             if word not in seen and len(word) in lengths and self._added_words[word] > 0:
                 yield word
 
+    def vocabulary_of(self, number: int) -> Collection[str]:
+        """Return the words of a document to which spelling is corrected."""
+        if (document := self._added.get(number)) is not None:
+            return document.vocabulary
+        return [] if self._segments is None else self._segments.words_of(number)
+
+    def count_of_word(self, word: str) -> int:
+        """Return the number of documents to whose vocabulary a word belongs."""
+        stored = 0 if self._segments is None else self._segments.count_of_word(word)
+        return stored + self._added_words.get(word, 0)
+
     def _count_words(self, words: Collection[str], number: int) -> None:
         for word in words:
             self._added_words[word] += number
@@ -234,6 +248,7 @@ class _Search:
 
     def __init__(self, index: Index, hidden: frozenset[int], place: Callable[[str], int]) -> None:
         self._index = index
+        self._hidden = hidden
         self._excluded = hidden.union(index.removed)
         self._visible = len(index) - len(hidden)
         self._place = place
@@ -285,13 +300,21 @@ class _Search:
             if chosen[0] and distance > nearest:
                 break
             found = self._postings_of(term_of_word()[word], term, _CORRECTED)
-            if found.documents > chosen[1].documents:
+            if found.documents > chosen[1].documents and self._is_visible(word, found):
                 chosen, nearest = (word, found), distance
         return chosen
 
+    def _is_visible(self, word: str, of: _Weighted) -> bool:
+        """Return whether a word belongs to the vocabulary of a visible document."""
+        hidden = self._hidden.intersection(chain.from_iterable(numbers for numbers, _ in of.postings))
+        having = sum(word in self._index.vocabulary_of(number) for number in hidden)
+        return self._index.count_of_word(word) > having
+
     def _begun(self, term: QueryTerm) -> _Weighted | None:
         """Return the documents with a term that begins with the typed word, or None if there is none."""
-        begun = [self._postings_of(each) for each in self._index.terms_from(term.word)]
+        # Terms of hidden and removed documents do not count, so that they do not affect the result.
+        found = (self._postings_of(each) for each in self._index.terms_from(term.word))
+        begun = list(islice((each for each in found if each.documents), _MAX_PREFIX_TERMS))
         begun.sort(key=lambda each: (-each.documents, each.term))
         best: dict[int, int] = {}
         for each in begun[:_MAX_BEGUN]:

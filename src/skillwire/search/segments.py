@@ -8,7 +8,6 @@ import sqlite3
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +18,6 @@ FORMAT = 1
 """Changes whenever the tables, the terms or their weights change. An index of another format is rebuilt."""
 _SEGMENT_POSTINGS = 1_500_000
 """Number of postings that are kept in memory before they are written as a segment."""
-_MAX_PREFIX_TERMS = 1_000
 _SCHEMA = """
 CREATE TABLE document (id INTEGER PRIMARY KEY, uri TEXT, identity BLOB, words TEXT);
 CREATE TABLE posting (term TEXT, segment INTEGER, documents BLOB, weights BLOB, PRIMARY KEY (term, segment))
@@ -34,7 +32,10 @@ NO_POSTINGS: Postings = (array("I"), array("H"))
 
 
 class Segments:
-    """An index database. Errors of SQLite are raised as `sqlite3.Error`."""
+    """An index database. Errors of SQLite are raised as `sqlite3.Error`.
+
+    Generators do not close their cursors, because they may outlive the connection.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         """Open a new database at `path`, which must be an empty file, or in memory."""
@@ -58,24 +59,21 @@ class Segments:
 
     def documents(self) -> Iterator[tuple[int, str, bytes]]:
         """Yield the number, URI and identity of each document."""
-        with closing(self._db.execute("SELECT id, uri, identity FROM document ORDER BY id")) as rows:
-            yield from rows
+        yield from self._db.execute("SELECT id, uri, identity FROM document ORDER BY id")
 
     def all_words(self) -> Iterator[tuple[int, str]]:
         """Yield the number of each document, and its vocabulary separated by spaces."""
-        with closing(self._db.execute("SELECT id, words FROM document ORDER BY id")) as rows:
-            yield from rows
+        yield from self._db.execute("SELECT id, words FROM document ORDER BY id")
 
     def all_postings(self) -> Iterator[tuple[str, Postings]]:
         """Yield each term, in ascending order, with its postings."""
         rows = self._db.execute("SELECT term, documents, weights FROM posting ORDER BY term, segment")
-        with closing(rows):
-            for term, parts in groupby(rows, key=itemgetter(0)):
-                documents, weights = array("I"), array("H")
-                for _, each, weighted in parts:
-                    documents.frombytes(each)
-                    weights.frombytes(weighted)
-                yield term, (documents, weights)
+        for term, parts in groupby(rows, key=itemgetter(0)):
+            documents, weights = array("I"), array("H")
+            for _, each, weighted in parts:
+                documents.frombytes(each)
+                weights.frombytes(weighted)
+            yield term, (documents, weights)
 
     def words_of(self, number: int) -> list[str]:
         """Return the vocabulary of a document."""
@@ -93,13 +91,14 @@ class Segments:
             weights.frombytes(weighted)
         return documents, weights
 
-    def terms_from(self, prefix: str) -> list[str]:
-        """Return the first terms that begin with `prefix`."""
+    def terms_from(self, prefix: str) -> Iterator[str]:
+        """Yield the terms that begin with `prefix`, in ascending order."""
         rows = self._db.execute(
-            "SELECT DISTINCT term FROM posting WHERE term >= ? AND term < ? ORDER BY term LIMIT ?",
-            (prefix, prefix + "\U0010ffff", _MAX_PREFIX_TERMS),
+            "SELECT DISTINCT term FROM posting WHERE term >= ? AND term < ? ORDER BY term",
+            (prefix, prefix + "\U0010ffff"),
         )
-        return [term for (term,) in rows]
+        for (term,) in rows:
+            yield term
 
     def words_like(self, initial: str, lengths: range) -> Iterator[tuple[str, int]]:
         """Yield the words with this first letter and these lengths, and the number of documents of each."""
@@ -107,8 +106,15 @@ class Segments:
             "SELECT word, documents FROM word WHERE initial = ? AND length >= ? AND length < ?",
             (initial, lengths.start, lengths.stop),
         )
-        with closing(rows):
-            yield from rows
+        yield from rows
+
+    def count_of_word(self, word: str) -> int:
+        """Return the number of documents to whose vocabulary a word belongs."""
+        found = self._db.execute(
+            "SELECT documents FROM word WHERE initial = ? AND length = ? AND word = ?",
+            (word[0], len(word), word),
+        ).fetchone()
+        return found[0] if found else 0
 
     def finish(self, words: Mapping[str, int]) -> None:
         """Write the vocabulary. Call this once, after the last document."""

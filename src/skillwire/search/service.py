@@ -3,9 +3,10 @@
 import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
+from skillwire.library.names import Names
 from skillwire.library.search import (
     DEFAULT_LIMIT,
     Audience,
@@ -42,7 +44,7 @@ from skillwire.search.query import Query
 from skillwire.search.ranker import Ranker
 from skillwire.search.segments import Segments, SegmentWriter
 from skillwire.search.snippet import find_snippet
-from skillwire.search.store import IndexStore
+from skillwire.search.store import WAIT_SECONDS, IndexStore
 from skillwire.sources.cache_folder import CACHE_DIR
 
 _MANY = 500
@@ -55,8 +57,14 @@ _PAUSE = 1.0
 """Seconds from a start or a change to the background work, so that requests are answered first."""
 _STORED_SHARE = 0.1
 """Share of changed skills from which the index file is written again."""
-_DAMAGE = (sqlite3.Error, ValueError, OverflowError, IndexError)
+_DAMAGE = (sqlite3.Error, ValueError, OverflowError, LookupError)
 """What a damaged index raises. It is then built again."""
+_NOT_STORED = (OSError, sqlite3.OperationalError)
+"""What is raised if an index file cannot be written. Other errors of SQLite mean damage."""
+_MAX_CHANGES = 1_000
+"""Maximum number of changes that are kept. After more of them, every skill is compared with the index."""
+_MAX_RETRIED = 100
+"""Maximum number of skills that are read again because their text could not be read before."""
 
 Value = TypeVar("Value")
 _log = logging.getLogger(__name__)
@@ -90,8 +98,10 @@ class LibrarySearch(SearchIndex):
         """The catalog that the index describes."""
         self._changes: list[Change] = []
         """The changes since `_indexed`."""
-        self._hidden: dict[Audience, frozenset[int]] = {}
-        """The numbers of the documents that an audience may not find."""
+        self._unread: dict[str, None] = {}
+        """The skills whose text could not be read when they were indexed, by URI."""
+        self._hidden: dict[Audience, tuple[Catalog, frozenset[int]]] = {}
+        """The numbers of the documents that an audience may not find, and the catalog that decides it."""
         self._lock = anyio.Lock()
         """Held while the index is changed or used."""
         self._updating = anyio.Lock()
@@ -114,11 +124,13 @@ class LibrarySearch(SearchIndex):
         ranking, fallback = await self._rank_or_rebuild(parsed, audience), ""
         if self._ranker is not None:
             ranking, fallback = await self._ranker.rank(query, parsed, ranking, audience)
-        catalog = self._visible.catalog
-        uris = [uri for uri in ranking.uris if self._finds(catalog, uri, audience)]
+        # The catalog may have changed during the search. The results and their names are from this one.
+        catalog, names = self._visible.catalog, self._visible.names
+        found = {uri: entry for uri in ranking.uris if (entry := self._find(catalog, uri, audience))}
+        uris = list(found)
         page = Page.of(uris, query, audience, limit, cursor)
         return SearchResults(
-            tuple([await self._result(catalog, uri, rank, ranking) for rank, uri in page.shown]),
+            tuple([await self._result(found[uri], names, rank, ranking) for rank, uri in page.shown]),
             len(uris),
             ranking.is_weak,
             ranking.corrections,
@@ -153,6 +165,8 @@ class LibrarySearch(SearchIndex):
     # What is indexed
 
     def _note(self, change: Change) -> None:
+        if len(self._changes) >= _MAX_CHANGES:
+            self._changes.clear()
         self._changes.append(change)
         self._stale.set()
 
@@ -173,9 +187,9 @@ class LibrarySearch(SearchIndex):
         With `only_few`, return False and do nothing if that would take long.
         """
         async with self._updating:
-            if self._index is None:
-                await self._open()
             while not self._is_current():
+                if self._index is None:
+                    await self._open()
                 wanted, known = self._visible.catalog, len(self._changes)
                 pending = await self._in_worker(partial(self._compare, wanted, self._changes_to(wanted)))
                 if pending.is_large and only_few:
@@ -222,6 +236,7 @@ class LibrarySearch(SearchIndex):
             edited = (edit for change in changes for edit in change.edits)
             uris = dict.fromkeys(each.uri for edit in edited for each in edit.entries)
         uris |= dict.fromkeys(each.uri for change in changes or () for each in change.before.templates)
+        uris |= dict.fromkeys(islice(self._unread, _MAX_RETRIED))
         found: dict[str, Searchable] = {uri: wanted.entries[uri] for uri in uris if uri in wanted.entries}
         kept = {uri: each for uri, each in found.items() if may_be_found(each)}
         for template in wanted.templates:  # a skill with the same URI takes precedence
@@ -248,10 +263,10 @@ class LibrarySearch(SearchIndex):
             try:
                 await self._in_worker(change)
             except _DAMAGE:
-                self._rebuild()
+                await self._rebuild()
                 return
             self._indexed = wanted
-            self._forget_hidden()
+            self._hidden.clear()
 
     async def _documents(
         self, entries: Sequence[Searchable]
@@ -259,6 +274,11 @@ class LibrarySearch(SearchIndex):
         """Yield batches of entries with their identities and documents."""
         for start in range(0, len(entries), _BATCH):
             batch = [(each, *await self._text_of(each)) for each in entries[start : start + _BATCH]]
+            for entry, _, was_read in batch:
+                if was_read:
+                    self._unread.pop(entry.uri, None)
+                else:
+                    self._unread[entry.uri] = None
             yield await self._in_worker(partial(_make_documents, batch))
 
     async def _text_of(self, entry: Searchable) -> tuple[str, bool]:
@@ -276,22 +296,34 @@ class LibrarySearch(SearchIndex):
 
     async def _write(self, wanted: Catalog, pending: _Pending) -> None:
         """Write a new index, which describes the catalog `wanted`, and use it from now on."""
-        store = self._index_store()
-        if store is not None:
-            lock = await self._in_worker(store.lock)
-            try:
-                if not await self._use_other(store):
-                    await self._write_file(store, wanted, pending)
-            except (OSError, sqlite3.Error) as error:
-                await self._use_memory(error)
-            else:
-                return
-            finally:
-                if lock is not None:
-                    lock.release()
-        writer = SegmentWriter(Segments())
-        await self._fill(writer, pending)
-        await self._replace(writer.segments, wanted)
+        try:
+            if (store := self._index_store()) is not None:
+                try:
+                    async with self._building(store):
+                        if not await self._use_other(store):
+                            await self._write_file(store, wanted, pending)
+                except _NOT_STORED as error:
+                    await self._use_memory(error)
+                else:
+                    return
+            writer = SegmentWriter(Segments())
+            await self._fill(writer, pending)
+            await self._replace(writer.segments, wanted)
+        except _DAMAGE:
+            async with self._lock:
+                await self._rebuild()
+
+    @asynccontextmanager
+    async def _building(self, store: IndexStore) -> AsyncGenerator[None]:
+        """Wait until no other process builds the same index, and keep others from it."""
+        lock = await self._in_worker(store.lock)
+        try:
+            if lock is not None:
+                await lock.acquire(seconds=WAIT_SECONDS)
+            yield
+        finally:
+            if lock is not None:
+                lock.release()
 
     async def _use_other(self, store: IndexStore) -> bool:
         """Use the index that another process has stored in the meantime. Return whether there was one."""
@@ -300,7 +332,7 @@ class LibrarySearch(SearchIndex):
         if (segments := await self._in_worker(store.load)) is None:
             return False
         await self._replace(segments, None)
-        return True
+        return len(self._index or ()) > 0  # an empty one is of no use
 
     async def _write_file(self, store: IndexStore, wanted: Catalog, pending: _Pending) -> None:
         with store.staged() as staged:
@@ -331,7 +363,7 @@ class LibrarySearch(SearchIndex):
         made = await self._in_worker(partial(Index, segments))
         async with self._lock:
             before, self._index, self._indexed = self._index, made, describes
-            self._forget_hidden()
+            self._hidden.clear()
             if before is not None:
                 await self._in_worker(before.close)
 
@@ -353,19 +385,29 @@ class LibrarySearch(SearchIndex):
         if index is None or store is None or index.unstored <= _STORED_SHARE * len(index):
             return
         try:
-            async with self._updating:
+            async with self._updating, self._building(store):
+                if self._index is None:
+                    return
                 with store.staged() as staged:
                     await self._fill(SegmentWriter(staged.segments), _Pending((), ()))
                     segments = await self._in_worker(staged.keep)
                 await self._replace(segments, self._indexed)
-        except (OSError, sqlite3.Error) as error:
+        except _NOT_STORED as error:
             await self._use_memory(error)
+        except _DAMAGE:
+            async with self._lock:
+                await self._rebuild()
+            self._stale.set()
 
-    def _rebuild(self) -> None:
-        """Drop a damaged index. The next update builds it again."""
+    async def _rebuild(self) -> None:
+        """Drop a damaged index and its file. The next update builds it again."""
         _log.warning("the search index is damaged, and is built again")
-        self._index = self._indexed = None
-        self._forget_hidden()
+        damaged, self._index, self._indexed = self._index, None, None
+        self._hidden.clear()
+        if damaged is not None:
+            await self._in_worker(damaged.close)
+        if (store := self._index_store()) is not None:
+            await self._in_worker(store.remove)
 
     async def _in_worker(self, work: Callable[[], Value]) -> Value:
         """Run `work` in a thread, one at a time."""
@@ -373,24 +415,24 @@ class LibrarySearch(SearchIndex):
 
     # Who may find what
 
-    def _hidden_from(self, audience: Audience) -> frozenset[int]:
+    def _hidden_from(self, audience: Audience, index: Index, catalog: Catalog) -> frozenset[int]:
         """Return the numbers of the documents that an audience may not find."""
-        index = self._index
-        assert index is not None, "the index is opened first"
         if audience is Audience.EVERYONE:
             return frozenset()
-        if (known := self._hidden.get(audience)) is None:
-            catalog = self._visible.catalog
+        decided, numbers = self._hidden.get(audience, (None, frozenset[int]()))
+        if decided is not catalog:
             entries = (*catalog.entries.values(), *catalog.templates)
             uris = (each.uri for each in entries if not self._visible.allows(each, audience))
-            known = self._hidden[audience] = index.numbers_of(uris)
-        return known
+            numbers = index.numbers_of(uris)
+            self._hidden[audience] = catalog, numbers
+        return numbers
 
-    def _finds(self, catalog: Catalog, uri: str, audience: Audience) -> bool:
-        return (found := _find(catalog, uri)) is not None and self._visible.allows(found, audience)
-
-    def _forget_hidden(self) -> None:
-        self._hidden.clear()
+    def _find(self, catalog: Catalog, uri: str, audience: Audience) -> Searchable | None:
+        """Return the skill or template of the current catalog with this URI, if the audience may find it."""
+        templates = (each for each in catalog.templates if each.uri == uri)
+        found = catalog.entries.get(uri) or next(templates, None)
+        allowed = found is not None and self._visible.allows(found, audience)
+        return found if allowed else None
 
     # Answers
 
@@ -398,25 +440,25 @@ class LibrarySearch(SearchIndex):
         try:
             return await self._rank(query, audience)
         except _DAMAGE:
-            self._rebuild()
+            async with self._lock:
+                await self._rebuild()
             await self._update()
             return await self._rank(query, audience)
 
     async def _rank(self, query: Query, audience: Audience) -> Ranking:
-        positions = self._visible.catalog.positions
-        last = len(positions)
+        catalog = self._visible.catalog
+        positions, last = catalog.positions, len(catalog.positions)
 
-        def rank() -> Ranking:
-            index = self._index
-            assert index is not None, "the index is opened first"
-            return index.rank(query, self._hidden_from(audience), lambda uri: positions.get(uri, last))
+        def rank(index: Index) -> Ranking:
+            hidden = self._hidden_from(audience, index, catalog)
+            return index.rank(query, hidden, lambda uri: positions.get(uri, last))
 
         async with self._lock:
-            return await self._in_worker(rank)
+            if (index := self._index) is None:  # it is still being opened
+                return Ranking()
+            return await self._in_worker(partial(rank, index))
 
-    async def _result(self, catalog: Catalog, uri: str, rank: int, ranking: Ranking) -> SearchResult:
-        entry = _find(catalog, uri)
-        assert entry is not None, "results were looked up before"
+    async def _result(self, entry: Searchable, names: Names, rank: int, ranking: Ranking) -> SearchResult:
         text, _ = await self._text_of(entry)
         fields, snippet = await self._in_worker(
             lambda: (matched_fields(entry, text, ranking.terms), find_snippet(text, ranking.terms))
@@ -424,8 +466,8 @@ class LibrarySearch(SearchIndex):
         if isinstance(entry, SkillTemplate):
             name, description = self._visible.template_name(entry), entry.description
         else:
-            name, description = self._visible.names.handle(entry), entry.shown_description
-        return SearchResult(name, uri, collapse_lines(description), rank, tuple(fields), snippet)
+            name, description = names.handle(entry), entry.shown_description
+        return SearchResult(name, entry.uri, collapse_lines(description), rank, tuple(fields), snippet)
 
 
 def _make_documents(
@@ -442,9 +484,3 @@ def may_be_found(entry: Searchable) -> bool:
     if isinstance(entry, SkillTemplate):
         return not entry.is_withheld
     return entry.trust is not Trust.WITHHELD
-
-
-def _find(catalog: Catalog, uri: str) -> Searchable | None:
-    """Return the skill or template of a catalog with this URI, unless it is withheld."""
-    found = catalog.entries.get(uri) or next((each for each in catalog.templates if each.uri == uri), None)
-    return found if found is not None and may_be_found(found) else None

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from threading import Lock
 from typing import Any
 
 _STOP = """
@@ -115,6 +116,8 @@ class Terms(dict[str, str]):
         # Named directly, so that an installed C version, which may be older, is not used instead.
         stemmer: Any = import_module("snowballstemmer.english_stemmer").EnglishStemmer()
         self._stem: Callable[[str], str] = stemmer.stemWord
+        # Threads share the terms, but the stemmer works on one word at a time.
+        self._lock = Lock()
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _MAX_TERMS:
@@ -122,7 +125,8 @@ class Terms(dict[str, str]):
         if word in STOP_WORDS or len(word) > MAX_WORD:
             term = ""
         else:
-            term = self._stem(word) if word.isalpha() else word
+            with self._lock:
+                term = self._stem(word) if word.isalpha() else word
         self[word] = term
         return term
 
