@@ -52,6 +52,7 @@ export class VirtualList<T> {
   show(items: T[], fromTheTop: boolean): void {
     const key = this.active >= 0 ? this.keyAt(this.active) : "";
     this.items = items;
+    this.height = 0; // results of a search have higher rows
     this.active = key ? items.findIndex((item) => this.options.key(item) === key) : -1;
     this.stretch();
     if (fromTheTop) this.element.scrollTop = 0;
