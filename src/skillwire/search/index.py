@@ -237,6 +237,8 @@ class _Search:
         self._excluded = hidden.union(index.removed)
         self._visible = len(index) - len(hidden)
         self._place = place
+        self._completed = set[str]()
+        """The terms that an unfinished word may be the beginning of."""
 
     def rank(self, query: Query) -> Ranking:
         corrections: dict[str, str] = {}
@@ -252,7 +254,7 @@ class _Search:
         best = [each for each in best if scores[each] >= _WEAKEST * compared]
         return Ranking(
             tuple(uri for each in best if (uri := self._index.uri_of(each)) is not None),
-            frozenset(each.term for each in terms if each.documents),
+            frozenset(each.term for each in terms if each.documents) | self._completed,
             corrections,
             is_weak=bool(best) and strongest < _WEAK * self._possible(terms),
         )
@@ -292,6 +294,7 @@ class _Search:
         """Return the documents with a term that begins with the typed word, or None if there is none."""
         begun = [self._postings_of(each) for each in self._index.terms_from(term.word)]
         begun.sort(key=lambda each: (-each.documents, each.term))
+        self._completed.update(each.term for each in begun[:_MAX_BEGUN])
         best: dict[int, int] = {}
         for each in begun[:_MAX_BEGUN]:
             for numbers, weights in each.postings:

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,13 @@ def write_library(root: Path) -> Path:
         f"billing/invoice-{number:02}": skill_md(f"invoice-{number:02}", f"Handles invoice number {number}.")
         for number in range(MANY)
     }
-    texts["chat/telegram"] = skill_md("telegram", "Sends a message.", "# Bots\n\nStart the bot with a token.\n")
+    texts["chat/telegram"] = skill_md(
+        "telegram", "Sends a message.", "# Bots\n\nStart the bot with a token.\n"
+    )
     texts["chat/greeting"] = skill_md("greeting", "Says hello in a telegram.")
-    texts["tools/ledger"] = skill_md("ledger", "Keeps the books.", "# Steps\n\nAdd up each **column** twice.\n")
+    texts["tools/ledger"] = skill_md(
+        "ledger", "Keeps the books.", "# Steps\n\nAdd up each **column** twice.\n"
+    )
     write(root, {f"{path}/SKILL.md": text for path, text in texts.items()})
     return root
 
@@ -48,10 +52,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def served(folder: Path, tmp_path: Path) -> AsyncGenerator[ServedLibrary]:
+async def served(folder: Path, tmp_path: Path) -> ServedLibrary:
     served = open_served_library([str(folder)], LibraryOptions(), ConfigFile(tmp_path / "config.toml"))
     await served.library.load()
-    yield served
+    return served
 
 
 @pytest.fixture
@@ -86,7 +90,11 @@ async def test_the_best_skill_is_first_and_tells_why(overview: Overview) -> None
 
 
 async def test_a_word_is_found_before_it_is_complete(overview: Overview) -> None:
-    assert names(await overview.search("teleg", 10)) == ["telegram", "greeting"]
+    page: Any = await overview.search("teleg", 10)
+    assert names(page) == ["telegram", "greeting"]
+    assert [each["fields"][0] for each in page["matches"]] == ["name", "description"]
+    found: Any = await overview.search("colu", 10)
+    assert found["matches"][0]["snippet"] == "Add up each column twice."
 
 
 async def test_corrections_and_weak_results_are_told(overview: Overview) -> None:
