@@ -178,10 +178,13 @@ class Overview:
         self._prune_summaries(catalog)
         origins = self._origins()
         shown = [each for each in found.results if each.uri in catalog.entries]
+        others = len(found.results) - len(shown)
+        if cursor is not None or found.next_cursor is not None:
+            others = await self._count_others(index, query, catalog)
         withheld = [] if cursor is not None else self._find_withheld(catalog, query)
         result: dict[str, Json] = {
             "revision": self._revision,
-            "total": found.total - await self._count_others(index, query, catalog),
+            "total": found.total - others,
             "skills": [self._summary(catalog, catalog.entries[each.uri], origins) for each in shown],
             "matches": [_match(each) for each in shown],
             "weak": found.weak,

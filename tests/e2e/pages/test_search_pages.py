@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from tests.support.axe import violations
 from tests.support.browser import DESK, page_of
+from tests.support.paths import ROOT
 from tests.support.peers import HttpServer
 from tests.support.skills import skill_md, write
 
@@ -211,6 +212,30 @@ async def test_results_are_accessible(
         assert row is not None
         assert line is not None
         assert line["y"] + line["height"] <= row["y"] + row["height"]
+
+
+async def test_without_the_search_area_the_page_filters_the_list(
+    browser: Browser, home: Path, tmp_path: Path
+) -> None:
+    package = tmp_path / "src/skillwire"
+    shutil.copytree(ROOT / "src/skillwire", package, ignore=shutil.ignore_patterns("search", "__pycache__"))
+    shutil.copy(ROOT / "src/skillwire/library/search.py", package / "library")
+    table = package / "app/areas.py"
+    lines = table.read_text("utf-8").splitlines(keepends=True)
+    table.write_text("".join(line for line in lines if "skillwire.search." not in line), "utf-8")
+    write_described(home / "few/refunds", "Pays customers back.")
+    write_described(home / "few/returns", "Takes goods back.")
+    env = {**os.environ, "PYTHONPATH": str(package.parent)}
+    with HttpServer(home / "few", "--http", "0", "--no-config", env=env) as server:
+        async with page_of(browser, server.base) as page:
+            await page.goto("/")
+            await expect(page.locator(".row")).to_have_count(2)
+            await search(page, "ustomer")  # a part of a word, which only the filter finds
+            await expect(page.locator(".row strong")).to_have_text(["refunds"])
+            await expect(page.locator(".tally")).to_have_text("1 of 2 skills")
+            await expect(page.locator(".row .why")).to_have_count(0)
+            await search(page, "goods customers")
+            await expect(page.get_by_role("heading", name="Nothing matches")).to_be_visible()
 
 
 async def test_withheld_skills_are_found_and_marked(browser: Browser, home: Path) -> None:

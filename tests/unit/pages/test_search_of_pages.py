@@ -3,15 +3,17 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import jsonschema
 import pytest
 
+from skillwire import Skill
 from skillwire.app.gateway import ServedLibrary, open_served_library
+from skillwire.authoring.source import CodeSource
 from skillwire.config.file import ConfigFile
 from skillwire.config.source_config import LibraryOptions
 from skillwire.errors import BadParamsError
@@ -21,6 +23,7 @@ from skillwire.pages.overview import Overview
 from skillwire.pages.serving import mcp_overview
 from tests.support.peers import MODERN, PATIENCE, HttpServer, StdioPeer, skillwire
 from tests.support.skills import skill_md, write
+from tests.support.templates import catalog_library, template_skills
 
 pytestmark = pytest.mark.anyio
 
@@ -70,6 +73,18 @@ def guarded(folder: Path) -> Iterator[HttpServer]:
     options = ("--http", "0", "--no-config", "--token-env", "PAGE_TOKEN")
     with HttpServer(folder, *options, env=environment) as server:
         yield server
+
+
+class NothingToChange:
+    """As much of an `Admin` as an overview of a library in memory needs."""
+
+    editable = False
+
+    def sources(self) -> tuple[()]:
+        return ()
+
+    def listen(self, _listener: object) -> Callable[[], None]:
+        return lambda: None
 
 
 def names(page: Any) -> list[str]:
@@ -161,6 +176,18 @@ async def test_without_search_skills_that_contain_every_word_are_found(
     assert (page["total"], names(page)[0]) == (MANY, "invoice-05")
     with pytest.raises(BadParamsError):
         await overview.search("invoice", 10, cursor="unknown")
+
+
+async def test_templates_are_neither_shown_nor_counted() -> None:
+    text = "---\nname: guide-writer\ndescription: Writes a guide to use.\n---\n\n# Steps\n"
+    library = await catalog_library(CodeSource(template_skills().add(Skill("guide-writer", text))))
+    overview = Overview(library, cast("Any", NothingToChange()))
+    found = await library.search("how to use a guide")
+    assert any("{" in each.uri for each in found.results)
+    page: Any = await overview.search("how to use a guide", 10)
+    assert (names(page), page["total"], len(page["matches"])) == (["guide-writer"], 1, 1)
+    first: Any = await overview.search("how to use a guide", 1)
+    assert first["total"] == 1
 
 
 # The tool
