@@ -114,7 +114,7 @@ export class Finder {
     for (const [word, other] of Object.entries(corrections ?? {})) {
       lines.push(`Searched for ${code(other)} instead of ${code(word)}.`);
     }
-    if (others) lines.push(`${count(others, "skill")} not approved: not ranked, and shown last.`);
+    if (others) lines.push(`${count(others, "skill")} not approved: not ranked${total ? ", and shown last" : ""}.`);
     if (incomplete) lines.push("The index is still being built. Some skills may be missing.");
     return lines;
   }

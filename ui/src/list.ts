@@ -161,6 +161,13 @@ export class VirtualList<T> {
         this.rows.delete(key);
       }
     }
+    // Screen readers read the rows in the order of the document.
+    let next = this.runway.firstChild;
+    for (let at = first; at < end; at += 1) {
+      const { element } = this.rows.get(this.keyAt(at))!;
+      if (element === next) next = next.nextSibling;
+      else this.runway.insertBefore(element, next);
+    }
     const focused = this.rows.get(this.keyAt(this.active));
     if (focused) this.element.setAttribute("aria-activedescendant", focused.element.id);
     else this.element.removeAttribute("aria-activedescendant");

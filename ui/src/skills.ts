@@ -129,7 +129,7 @@ export class SkillsView {
     const lines = this.finder.lines(this.state) ?? [`${count(all, "skill")}${more}`];
     if (this.tally.textContent !== lines.join("")) fill(this.tally, lines.map((line) => h("span", null, literals(line))));
     this.tally.hidden = !all;
-    this.list.element.classList.toggle("found", this.finder.found?.ranked === true);
+    this.list.element.classList.toggle("found", (this.finder.found?.matches.size ?? 0) > 0);
     this.list.element.setAttribute("aria-busy", String(this.finder.waiting));
     this.more.hidden = !this.finder.left;
     this.more.textContent = `Show ${number(this.finder.left)} more`;

@@ -138,7 +138,7 @@ def matched_fields(entry: Searchable, text: str, searched: Iterable[str]) -> lis
     """Return the names of the fields in which a term of the query occurs, the most important first."""
     values, _ = _values_of(entry)
     wanted, terms, found = set(searched), term_of_word(), list[str]()
-    for field, value in [*values.items(), (BODY, text)]:
+    for field, value in [*values.items(), (BODY, body_of(text))]:
         if field is not PATH and any(terms[word] in wanted for word in words(value)):
             found.append(field.name)
     return found

@@ -1,18 +1,19 @@
 """The search field of the pages: ranked by the server, in a browser, with 1,000 skills."""
 
 import os
-import re
 import shutil
+import subprocess
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
+from anyio import run_process
 from playwright.async_api import Browser, Page, Route, expect
 
 from tests.support.axe import violations
 from tests.support.browser import DESK, page_of
 from tests.support.paths import ROOT
-from tests.support.peers import HttpServer
+from tests.support.peers import HttpServer, skillwire
 from tests.support.skills import skill_md, write
 
 pytestmark = pytest.mark.anyio
@@ -241,19 +242,25 @@ async def test_without_the_search_area_the_page_filters_the_list(
 async def test_withheld_skills_are_found_and_marked(browser: Browser, home: Path) -> None:
     options, env = ("--http", "0", "--no-config"), {**os.environ, "SKILLWIRE_STATE_DIR": str(home / "state")}
     write_described(home / "upstream/refunds", "Pays customers back.")
+    write_described(home / "upstream/returns", "Takes goods back from customers.")
     with (
         HttpServer(home / "upstream", *options) as upstream,
         HttpServer(upstream.url, "--http", "0", env=env, command="bridge") as bridge,
     ):
-        async with page_of(browser, bridge.base) as page:
+        async with page_of(browser, bridge.base, NARROW) as page:
             await page.goto("/")
-            await expect(page.locator(".row")).to_have_count(1)
+            await expect(page.locator(".row")).to_have_count(2)
             await search(page, "back customers")
-            await expect(page.locator(".row")).to_contain_text("not approved")
-            await expect(page.locator(".tally")).to_contain_text("1 of 1 skill")
-            await expect(page.locator(".tally")).to_contain_text(
-                re.compile("1 skill not approved: .*shown last")
-            )
+            rows, status = page.locator(".row"), page.locator(".tally")
+            await expect(page.locator(".row .badge", has_text="not approved")).to_have_count(2)
+            await expect(status).to_have_text("2 of 2 skills2 skills not approved: not ranked.")
+            assert await violations(page) == []
+            approve = skillwire("approve", "returns", "--from", upstream.url, "--yes")
+            await run_process(approve, env=env, stdin=subprocess.DEVNULL)
+            await expect(page.locator(".row strong")).to_have_text(["returns", "refunds"])
+            await expect(status).to_contain_text("1 skill not approved: not ranked, and shown last.")
+            await expect(rows.first.locator(".why")).to_contain_text("description")
+            await expect(rows.nth(1)).to_contain_text("not approved")
             assert await violations(page) == []
             await search(page, "zeppelin")
-            await expect(page.locator(".row")).to_have_count(0)
+            await expect(rows).to_have_count(0)

@@ -98,7 +98,7 @@ async def test_the_best_skill_is_first_and_tells_why(overview: Overview) -> None
     page: Any = await overview.search("telegram", 10)
     assert names(page) == ["telegram", "greeting"]
     assert [each["rank"] for each in page["matches"]] == [1, 2]
-    assert [each["fields"][0] for each in page["matches"]] == ["name", "description"]
+    assert [each["fields"] for each in page["matches"]] == [["name"], ["description"]]
     found: Any = await overview.search("column", 10)
     assert found["matches"][0]["fields"] == ["text"]
     assert found["matches"][0]["snippet"] == "Add up each column twice."
@@ -107,7 +107,7 @@ async def test_the_best_skill_is_first_and_tells_why(overview: Overview) -> None
 async def test_a_word_is_found_before_it_is_complete(overview: Overview) -> None:
     page: Any = await overview.search("teleg", 10)
     assert names(page) == ["telegram", "greeting"]
-    assert [each["fields"][0] for each in page["matches"]] == ["name", "description"]
+    assert [each["fields"] for each in page["matches"]] == [["name"], ["description"]]
     found: Any = await overview.search("colu", 10)
     assert found["matches"][0]["snippet"] == "Add up each column twice."
 
