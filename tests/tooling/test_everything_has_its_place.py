@@ -78,6 +78,7 @@ def test_every_command_is_in_the_table_and_in_the_docs() -> None:
         "serve",
         "check",
         "list",
+        "search",
         "show",
         "read",
         "install",

@@ -198,16 +198,18 @@ function repeatedNames(skills: Skill[]): Set<string> {
 }
 
 function row(skill: Skill, repeated: boolean): Node[] {
-  const marks = [
-    skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem")),
+  const problems = skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem"));
+  const path = repeated && h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))));
+  const under = [
     skill.withheld && badge("not approved", "warn"),
     skill.customized && badge("Customized", "accent"),
     !skill.withheld && hidden(skill),
-  ];
+    path,
+  ].filter(Boolean);
   return [
-    h("div", { class: "title" }, h("strong", null, skill.name), h("span", { class: "marks" }, marks)),
-    ...(repeated ? [h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))))] : []),
-    h("p", { class: repeated ? "about short" : "about", dir: "auto" }, literals(skill.description)),
+    h("div", { class: "title" }, h("strong", { title: skill.name }, skill.name), problems),
+    ...(under.length ? [h("div", { class: "under" }, under)] : []),
+    h("p", { class: under.length ? "about short" : "about", dir: "auto" }, literals(skill.description)),
   ];
 }
 

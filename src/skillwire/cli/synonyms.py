@@ -12,7 +12,7 @@ COMMAND_SYNONYMS: dict[str, Suggestions] = {
     **dict.fromkeys(("update", "upgrade", "sync", "refresh", "fetch", "reload"), ("sources update",)),
     **dict.fromkeys(("source", "repo", "repos", "registry"), ("sources",)),
     **dict.fromkeys(("ls", "dir", "ll", "all", "skills"), ("list",)),
-    **dict.fromkeys(("find", "grep", "search", "query", "filter"), ("search", "list --filter", "list")),
+    **dict.fromkeys(("find", "grep", "query", "filter"), ("search", "list --filter", "list")),
     **dict.fromkeys(("cat", "print", "type", "less"), ("read",)),
     **dict.fromkeys(("get", "view", "open"), ("show", "read")),
     **dict.fromkeys(("info", "describe", "inspect", "details", "about", "stat"), ("show",)),

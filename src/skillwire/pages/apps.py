@@ -14,6 +14,7 @@ from skillwire.pages.actions import SHOW_CONFIG, SHOW_SKILLS, Action, changing_a
 from skillwire.pages.built_html import built_page
 from skillwire.pages.overview import Overview
 from skillwire.safe_text import escape_invisible
+from skillwire.terminal.messages import pluralize
 
 _TEXT: Json = {"type": "string"}
 _NUMBER: Json = {"type": "integer", "minimum": 0}
@@ -164,12 +165,12 @@ def tool_text(name: str, value: Mapping[str, Json]) -> str:
 
 def _config(config: Any) -> str:
     sources = [
-        f"- {each['label']}: {each['kind']}, {each['skills']} skills, {each['state']}, "
+        f"- {each['label']}: {each['kind']}, {pluralize(each['skills'], 'skill')}, {each['state']}, "
         f"given by the {each['givenBy']}" + (f": {each['reason']}" if each["reason"] else "")
         for each in config["sources"]
     ]
     problems = [f"- {each['severity']}: {each['path']}: {each['message']}" for each in config["problems"]]
-    counts = f"{config['skills']} skills, {config['errors']} errors, {config['warnings']} warnings"
+    counts = ", ".join(pluralize(config[f"{what}s"], what) for what in ("skill", "error", "warning"))
     mode = "static" if config["static"] else "live"
     return "\n".join(
         [
@@ -194,7 +195,7 @@ def _found(page: Any) -> str:
     notes = {"no skill fits well": page["weak"], "the index is not complete yet": page["incomplete"]}
     return "\n".join(
         [
-            f"{page['total']} skills found; the best first:",
+            f"{pluralize(page['total'], 'skill')} found" + ("; the best first:" if page["skills"] else ""),
             *_cut(_lines(page["skills"])),
             *(note for note, applies in notes.items() if applies),
             *corrections,
@@ -210,8 +211,11 @@ def _lines(skills: Any) -> list[str]:
 
 def _skills(page: Any) -> str:
     lines = _lines(page["skills"])
-    first = page["offset"] + 1 if lines else 0
-    shown = f"{page['total']} skills; {first} to {page['offset'] + len(lines)}:"
+    first, last = page["offset"] + 1, page["offset"] + len(lines)
+    shown = pluralize(page["total"], "skill")
+    if lines and len(lines) < page["total"]:
+        shown += f"; {first:,} to {last:,}" if first < last else f"; number {first:,}"
+    shown += ":" if lines else ""
     return "\n".join([shown, *_cut(lines)])
 
 

@@ -4,7 +4,13 @@ from skillwire.area import Area, Command
 
 AREA = Area(
     commands={
-        "search": Command("skillwire.search.command:search", "Find skills for a task.", group="Find"),
+        "search": Command(
+            "skillwire.search.command:search",
+            "Find skills for a task.",
+            takes_command=True,
+            command_option="--from",
+            group="Find",
+        ),
     },
     serve="skillwire.search.serving:SearchServeFlags",
     addition="skillwire.search.tool:SearchOptions",

@@ -11,6 +11,9 @@ from rich.text import Text
 
 from skillwire.config.choice import ConfigOptions, choose_config
 from skillwire.config.library import load_library
+from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.sources_and_servers import SourcesAndServers
+from skillwire.core.problem import Severity
 from skillwire.errors import UsageError
 from skillwire.library.search import MAX_LIMIT, Audience, SearchResult, SearchResults
 from skillwire.safe_text import escape_invisible, quoted
@@ -18,8 +21,8 @@ from skillwire.search.service import LibrarySearch
 from skillwire.search.serving import index_folder
 from skillwire.search.tool import as_json
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
-from skillwire.terminal.options import SELECTION, FollowLinks, From, json_of
-from skillwire.terminal.output import print_json, print_line, stdout_console
+from skillwire.terminal.options import SELECTION, FollowLinks, FromAnywhere, json_of
+from skillwire.terminal.output import print_json, print_line, print_problems, stderr_console, stdout_console
 
 _INDENT = 2
 
@@ -30,7 +33,7 @@ def search(
     ],
     /,
     *,
-    sources: From = None,
+    sources: FromAnywhere = None,
     limit: Annotated[
         int, Parameter(metavar="NUMBER", help=f"How many skills to show, at most {MAX_LIMIT}.")
     ] = 10,
@@ -39,6 +42,7 @@ def search(
         Parameter(
             group=SELECTION,
             name="--for",
+            metavar="AUDIENCE",
             show_default=True,
             help="Only skills that models, or people, may start.",
         ),
@@ -52,18 +56,23 @@ def search(
     ] = False,
     follow_links: FollowLinks = False,
     config: ConfigOptions = None,
+    allow: Allow = None,
+    token_env: TokenEnv = None,
 ) -> int:
     """Find skills for a task, the best first.
 
     Searches names, descriptions, metadata, headings, texts and names of files. Any word may match. Misspelled
     words are corrected. Servers find skills in the same order with the tool `search-skills`.
 
-    Exit code 1: nothing was found.
+    A server's skill is shown as `LABEL:NAME`. Only what the server lists of it is searched, not its text.
+
+    Exit code 1: nothing was found, or a server does not answer.
 
     For example:
 
     ```
     skillwire search fill in a PDF form --from ./skills
+    skillwire search refund an order --from ./skills --from https://example.com/mcp
     skillwire search "release notes" --json | jq -r '.results[].name'
     ```
     """
@@ -72,16 +81,29 @@ def search(
         raise UsageError("the query is empty", hint='write what you look for: `skillwire search "pdf form"`')
     if not 1 <= limit <= MAX_LIMIT:
         raise UsageError(f"`--limit` is {limit}", hint=f"use a number from 1 to {MAX_LIMIT}")
-    library = load_library(
-        sources or [], follow_links=follow_links, config=choose_config(config, named=bool(sources))
-    )
-    library.use_index(LibrarySearch(library, index_folder()))
-    found = anyio.run(partial(library.search, text, limit=limit, audience=Audience(audience)))
+    divided = SourcesAndServers.of(sources, with_token=token_env is not None)
+    chosen = choose_config(config, named=bool(divided.sources or divided.servers))
+    library, problems = None, ()
+    if divided.sources or not divided.servers or chosen.sources:
+        library = load_library(divided.sources, follow_links=follow_links, config=chosen)
+    wanted = Audience(audience)
+    if divided.servers:
+        from skillwire.search.servers import search_servers  # noqa: PLC0415 - it loads the SDK
+
+        targets = resolve_targets(divided.servers, allow, token_env)
+        answer = anyio.run(partial(search_servers, text, targets, library, limit=limit, audience=wanted))
+        found, problems = answer.results, answer.problems
+    else:
+        assert library is not None, "without a server, there is a library"
+        library.use_index(LibrarySearch(library, index_folder()))
+        found = anyio.run(partial(library.search, text, limit=limit, audience=wanted))
+    print_problems(stderr_console(), problems)
     if json:
         print_json(as_json(found))
     else:
         _print(found)
-    return 0 if found.results else 1
+    failed = any(each.severity is Severity.ERROR for each in problems)
+    return 1 if failed or not found.results else 0
 
 
 def _print(found: SearchResults) -> None:

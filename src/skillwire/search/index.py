@@ -250,7 +250,8 @@ class _Search:
         best = self._best(scores, MAX_RESULTS)
         strongest = scores[best[0]] if best else 0
         # Of a whole name, what else matches is compared with the best of the others.
-        compared = max((scores[each] for each in best if scores[each] < _EXACT), default=0)
+        named = {number for numbers, _ in (() if exact is None else exact.postings) for number in numbers}
+        compared = max((scores[each] for each in best if each not in named), default=0)
         best = [each for each in best if scores[each] >= _WEAKEST * compared]
         return Ranking(
             tuple(uri for each in best if (uri := self._index.uri_of(each)) is not None),

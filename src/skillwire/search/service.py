@@ -1,14 +1,11 @@
 """`LibrarySearch`: the index of one library. It follows the library's changes, and answers queries."""
 
-import base64
-import binascii
 import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,15 +15,13 @@ import anyio.to_thread
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord, Trust
 from skillwire.core.template import SkillTemplate
-from skillwire.errors import BadParamsError, SkillwireError
-from skillwire.features.base import bad_cursor_error
+from skillwire.errors import SkillwireError
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
 from skillwire.library.search import (
     DEFAULT_LIMIT,
-    MAX_LIMIT,
     Audience,
     SearchIndex,
     SearchResult,
@@ -41,7 +36,8 @@ from skillwire.search.document import (
     make_document,
     matched_fields,
 )
-from skillwire.search.index import MAX_RESULTS, Index, Ranking
+from skillwire.search.index import Index, Ranking
+from skillwire.search.paging import Page, parse_query
 from skillwire.search.query import Query
 from skillwire.search.segments import Segments, SegmentWriter
 from skillwire.search.snippet import find_snippet
@@ -60,7 +56,6 @@ _STORED_SHARE = 0.1
 """Share of changed skills from which the index file is written again."""
 _DAMAGE = (sqlite3.Error, ValueError, OverflowError, IndexError)
 """What a damaged index raises. It is then built again."""
-_CURSOR = "search"
 
 Value = TypeVar("Value")
 _log = logging.getLogger(__name__)
@@ -111,27 +106,20 @@ class LibrarySearch(SearchIndex):
         cursor: str | None = None,
         audience: Audience = Audience.EVERYONE,
     ) -> SearchResults:
-        if not 1 <= limit <= MAX_LIMIT:
-            raise BadParamsError(f"the limit must be a number from 1 to {MAX_LIMIT}")
-        if not query.strip():
-            raise BadParamsError("the query is empty; write what the skill should help with")
-        parsed = Query.parse(query)
+        parsed = parse_query(query, limit)
         await self._library.ensure_loaded()
         incomplete = not await self._catch_up()
         ranking = await self._rank_or_rebuild(parsed, audience)
         catalog = self._visible.catalog
         uris = [uri for uri in ranking.uris if _find(catalog, uri) is not None]
-        key = blake2b(f"{audience}\0{query}".encode(errors="replace"), digest_size=8).hexdigest()
-        start = 0 if cursor is None else _start_after(cursor, key, uris)
-        shown = uris[start : start + limit]
-        end = start + len(shown)
+        page = Page.of(uris, query, audience, limit, cursor)
         return SearchResults(
-            tuple([await self._result(catalog, uri, start + at, ranking) for at, uri in enumerate(shown, 1)]),
+            tuple([await self._result(catalog, uri, rank, ranking) for rank, uri in page.shown]),
             len(uris),
             ranking.is_weak,
             ranking.corrections,
             incomplete,
-            _cursor(key, uris[:end]) if end < len(uris) else None,
+            page.next_cursor,
         )
 
     async def follow(self) -> None:
@@ -444,33 +432,3 @@ def _find(catalog: Catalog, uri: str) -> Searchable | None:
     """Return the skill or template of a catalog with this URI, unless it is withheld."""
     found = catalog.entries.get(uri) or next((each for each in catalog.templates if each.uri == uri), None)
     return found if found is not None and _may_be_found(found) else None
-
-
-# Cursors
-
-
-def _cursor(key: str, shown: Sequence[str]) -> str:
-    """Return a cursor that continues after the results in `shown`. It only fits the same results."""
-    content = "\0".join([_CURSOR, key, str(len(shown)), _fingerprint(shown)])
-    return base64.urlsafe_b64encode(content.encode()).decode("ascii")
-
-
-def _fingerprint(uris: Sequence[str]) -> str:
-    return blake2b("\n".join(uris).encode(errors="replace"), digest_size=8).hexdigest()
-
-
-def _start_after(cursor: str, key: str, uris: Sequence[str]) -> int:
-    """Return the number of results before the page of a cursor.
-
-    Raises `BadParamsError` if the cursor is for another query, or if the results before it have changed.
-    """
-    try:
-        name, query, number, _ = base64.urlsafe_b64decode(cursor.encode("ascii")).decode().split("\0")
-        start = int(number)
-    except (UnicodeError, binascii.Error, ValueError) as error:
-        raise bad_cursor_error(cursor) from error
-    if name != _CURSOR or query != key or not 0 < start <= MAX_RESULTS:
-        raise bad_cursor_error(cursor)
-    if _cursor(key, uris[:start]) != cursor:
-        raise BadParamsError("the results have changed; search again without a cursor")
-    return start

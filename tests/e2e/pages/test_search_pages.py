@@ -123,6 +123,7 @@ async def test_more_results_follow_until_there_are_none(page: Page) -> None:
 
 async def test_a_search_is_used_with_the_keyboard_alone(page: Page) -> None:
     await page.keyboard.press("/")
+    await expect(page.get_by_role("searchbox")).to_be_focused()
     await page.keyboard.type("telegram")
     await page.keyboard.press("Enter")
     await expect(page.locator(".row")).to_have_count(2)
