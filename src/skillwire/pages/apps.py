@@ -98,6 +98,7 @@ _SOURCE = _object(
     }
 )
 _FILE = _object({"uri": _TEXT, "path": _TEXT, "mimeType": _TEXT, "size": _NUMBER_OR_NULL})
+_MATCH = _object({"uri": _TEXT, "rank": _NUMBER, "fields": _list(_TEXT), "snippet": _TEXT})
 _DETAIL = _object(
     {
         **_SUMMARY,
@@ -136,10 +137,17 @@ SKILLS_SCHEMA = _object(
         "offset": _NUMBER,
         "skills": _list(_object(_SUMMARY)),
         "skill": _DETAIL,
+        "matches": _list(_MATCH),
+        "weak": _FLAG,
+        "corrections": {"type": "object", "additionalProperties": _TEXT},
+        "incomplete": _FLAG,
+        "withheld": _list(_object(_SUMMARY)),
+        "withheldTotal": _NUMBER,
+        "nextCursor": _TEXT,
     },
     optional=True,
 )
-"""Schema of the result of `skill-display`: a part of the list of skills, or one skill."""
+"""Schema of the result of `skill-display`: a part of the list of skills, results of a search, or a skill."""
 DONE_SCHEMA = _object({"done": {"const": True}})
 
 
@@ -148,9 +156,11 @@ def tool_text(name: str, value: Mapping[str, Json]) -> str:
     known: Any = value
     if name == "skill-config":
         return _config(known)
-    if name == "skill-display":
-        return _skill(known["skill"]) if "skill" in known else _skills(known)
-    return "done"
+    if name != "skill-display":
+        return "done"
+    if "skill" in known:
+        return _skill(known["skill"])
+    return _found(known) if "matches" in known else _skills(known)
 
 
 def _config(config: Any) -> str:
@@ -174,8 +184,33 @@ def _config(config: Any) -> str:
     )
 
 
+def _found(page: Any) -> str:
+    corrections = [
+        f"`{escape_invisible(word)}` occurs nowhere; searched for `{escape_invisible(correction)}`"
+        for word, correction in page["corrections"].items()
+    ]
+    others = page["withheldTotal"]
+    withheld = [f"not approved, and not ranked: {others}", *_cut(_lines(page["withheld"]))] if others else []
+    more = [f"for more, pass the cursor {page['nextCursor']}"] if "nextCursor" in page else []
+    notes = {"no skill fits well": page["weak"], "the index is not complete yet": page["incomplete"]}
+    return "\n".join(
+        [
+            f"{pluralize(page['total'], 'skill')} found" + ("; the best first:" if page["skills"] else ""),
+            *_cut(_lines(page["skills"])),
+            *(note for note, applies in notes.items() if applies),
+            *corrections,
+            *withheld,
+            *more,
+        ]
+    )
+
+
+def _lines(skills: Any) -> list[str]:
+    return [f"- {each['name']}{_marks(each)}: {each['description']}" for each in skills]
+
+
 def _skills(page: Any) -> str:
-    lines = [f"- {each['name']}{_marks(each)}: {each['description']}" for each in page["skills"]]
+    lines = _lines(page["skills"])
     first, last = page["offset"] + 1, page["offset"] + len(lines)
     shown = pluralize(page["total"], "skill")
     if lines and len(lines) < page["total"]:

@@ -252,6 +252,8 @@ class _Search:
         self._excluded = hidden.union(index.removed)
         self._visible = len(index) - len(hidden)
         self._place = place
+        self._completed = set[str]()
+        """The terms that an unfinished word may be the beginning of."""
 
     def rank(self, query: Query) -> Ranking:
         corrections: dict[str, str] = {}
@@ -268,7 +270,7 @@ class _Search:
         best = [each for each in best if scores[each] >= _WEAKEST * compared]
         return Ranking(
             tuple(uri for each in best if (uri := self._index.uri_of(each)) is not None),
-            frozenset(each.term for each in terms if each.documents),
+            frozenset(each.term for each in terms if each.documents) | self._completed,
             corrections,
             is_weak=bool(best) and strongest < _WEAK * self._possible(terms),
         )
@@ -316,6 +318,7 @@ class _Search:
         found = (self._postings_of(each) for each in self._index.terms_from(term.word))
         begun = list(islice((each for each in found if each.documents), _MAX_PREFIX_TERMS))
         begun.sort(key=lambda each: (-each.documents, each.term))
+        self._completed.update(each.term for each in begun[:_MAX_BEGUN])
         best: dict[int, int] = {}
         for each in begun[:_MAX_BEGUN]:
             for numbers, weights in each.postings:

@@ -148,7 +148,7 @@ async def test_tool_text_for_models_is_short(client: Client) -> None:
     assert "- error: support/Old Macros/SKILL.md" in config
     found = await client.call_tool("skill-display", {"query": "POLICY expense"})
     assert text_of(found).splitlines()[1].startswith("- expense-check: Checks expense reports")
-    assert text_of(found).startswith("1 skill:\n- ")
+    assert text_of(found).startswith("2 skills found; the best first:\n- expense-check: ")
     page = await client.call_tool("skill-display", {"offset": 1, "limit": 1})
     assert text_of(page).startswith("14 skills; number 2:\n- ")
     shown = text_of(await client.call_tool("skill-display", {"skill": "sql-style"}))
