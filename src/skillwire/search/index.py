@@ -1,8 +1,7 @@
 """The index: stored segments, and the documents that changed since they were written."""
 
 import math
-from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from operator import itemgetter
 
 from skillwire.search.document import MAX_WEIGHT, Document
 from skillwire.search.query import Query, QueryTerm
-from skillwire.search.segments import NO_POSTINGS, Postings, Segments, SegmentWriter, joined
+from skillwire.search.segments import Postings, Segments, SegmentWriter, joined, pack
 from skillwire.search.spelling import is_misspelled_common_word, similar_words
 from skillwire.search.text import term_of_word
 
@@ -38,6 +37,8 @@ _MAX_BEGUN = 20
 """Maximum number of terms that a typed word may be the beginning of."""
 _MAX_CORRECTED, _MAX_WORDS = 4, 16
 """How many words are corrected, and the length of a query from which none is."""
+_LOOKUP = 20
+"""How much longer it takes to look up one posting than to read one."""
 _EXACT = 1_000.0
 """The score of a document whose whole name is the query. It is more than all terms can count."""
 
@@ -160,8 +161,8 @@ class Index:
             documents.append((number, uri, self._identities[uri], words[old]))
             writer.words.update(words[old].split())
         writer.segments.add_documents(documents)
-        writer.segments.add_postings(writer.next_segment, self._renumbered_postings(new))
-        writer.next_number, writer.next_segment = len(new), writer.next_segment + 1
+        writer.segments.add_postings(self._renumbered_postings(new))
+        writer.next_number = len(new)
 
     def _renumber(self, left_out: frozenset[str]) -> dict[int, int]:
         """Return a new number for each document that is not in `left_out`, by its number."""
@@ -170,16 +171,11 @@ class Index:
 
     def _renumbered_postings(self, new: Mapping[int, int]) -> Iterator[tuple[str, Postings]]:
         stored = iter(()) if self._segments is None else self._segments.all_postings()
-        added = ((term, self._added_postings(term)) for term in sorted(self._added_terms))
+        added = ((term, each) for term in sorted(self._added_terms) for each in self._added_postings(term))
         for term, parts in groupby(merge(stored, added, key=itemgetter(0)), key=itemgetter(0)):
-            numbers, weights = array("I"), array("H")
-            for _, (documents, weighted) in parts:
-                for number, weight in zip(documents, weighted, strict=True):
-                    if (renumbered := new.get(number)) is not None:
-                        numbers.append(renumbered)
-                        weights.append(weight)
-            if numbers:
-                yield term, (numbers, weights)
+            weights = (each for _, postings in parts for each in postings.unpacked())
+            for postings in pack((new[number], weight) for number, weight in weights if number in new):
+                yield term, postings
 
     def close(self) -> None:
         """Close the stored documents. The index cannot be used afterwards."""
@@ -191,16 +187,13 @@ class Index:
     def uri_of(self, number: int) -> str | None:
         return self._uris[number]
 
-    def postings(self, term: str) -> tuple[Postings, ...]:
+    def postings(self, term: str) -> list[Postings]:
         """Return the postings of a term: those that are stored, then those of added documents."""
-        stored = NO_POSTINGS if self._segments is None else self._segments.postings(term)
-        found = (stored,) if stored[0] else ()
-        return (*found, self._added_postings(term)) if term in self._added_terms else found
+        stored = [] if self._segments is None else self._segments.postings(term)
+        return [*stored, *self._added_postings(term)] if term in self._added_terms else stored
 
-    def _added_postings(self, term: str) -> Postings:
-        added = self._added_terms[term]
-        numbers = array("I", sorted(added))
-        return numbers, array("H", [added[each] for each in numbers])
+    def _added_postings(self, term: str) -> list[Postings]:
+        return list(pack(sorted(self._added_terms[term].items())))
 
     @property
     def removed(self) -> Collection[int]:
@@ -294,23 +287,28 @@ class _Search:
         begun.sort(key=lambda each: (-each.documents, each.term))
         best: dict[int, int] = {}
         for each in begun[:_MAX_BEGUN]:
-            for numbers, weights in each.postings:
-                for number, weight in zip(numbers, weights, strict=True):
+            for postings in each.postings:
+                for number, weight in postings.unpacked():
                     if weight > best.get(number, 0) and number not in self._excluded:
                         best[number] = weight
         if not best:
             return None
-        numbers = array("I", sorted(best))
-        postings = numbers, array("H", [best[each] for each in numbers])
-        return _Weighted(term.term, term.amount * _BEGUN, term.is_light, (postings,), len(numbers))
+        found = list(pack(sorted(best.items())))
+        return _Weighted(term.term, term.amount * _BEGUN, term.is_light, found, len(best))
 
     def _postings_of(self, term: str, of: QueryTerm | None = None, share: float = 1) -> _Weighted:
         postings = self._index.postings(term)
-        documents = sum(len(numbers) for numbers, _ in postings)
+        documents = sum(len(each.packed) for each in postings)
         if self._excluded:
-            documents -= sum(len(self._excluded.intersection(numbers)) for numbers, _ in postings)
+            documents -= sum(self._count_excluded(each) for each in postings)
         amount = 0.0 if of is None else of.amount * share
         return _Weighted(term, amount, of is not None and of.is_light, postings, documents)
+
+    def _count_excluded(self, postings: Postings) -> int:
+        """Return how many of the postings are of excluded documents."""
+        if len(self._excluded) * _LOOKUP < len(postings.packed):
+            return sum(postings.weight(number) > 0 for number in self._excluded)
+        return sum(number in self._excluded for number, _ in postings.unpacked())
 
     def _score(self, terms: list[_Weighted]) -> dict[int, float]:
         """Return the score of each document that may be a result.
@@ -331,31 +329,39 @@ class _Search:
             return scores
         chosen = self._best(scores, _MAX_CANDIDATES)
         kept = {number: scores[number] for number in chosen}
+        numbers = sorted(kept)
         for each in terms[taken:]:
-            self._add_to(each, kept)
+            self._add_to(each, kept, numbers)
         return kept
 
     def _add_all(self, term: _Weighted, scores: dict[int, float], rarity: float) -> None:
         factor = term.amount * rarity
         excluded, get = self._excluded, scores.get
-        for numbers, weights in term.postings:
+        for postings in term.postings:
             if excluded:
-                for number, weight in zip(numbers, weights, strict=True):
+                for number, weight in postings.unpacked():
                     if number not in excluded:
                         scores[number] = get(number, 0.0) + factor * weight
             else:
-                for number, weight in zip(numbers, weights, strict=True):
+                for number, weight in postings.unpacked():
                     scores[number] = get(number, 0.0) + factor * weight
 
-    def _add_to(self, term: _Weighted, scores: dict[int, float]) -> None:
-        """Add what a term counts to the documents that have a score."""
+    def _add_to(self, term: _Weighted, scores: dict[int, float], numbers: Sequence[int]) -> None:
+        """Add what a term counts to the documents that have a score. `numbers` are these, ascending."""
         factor = term.amount * (self._rarity(term.documents) / MAX_WEIGHT)
-        for numbers, weights in term.postings:
-            size = len(numbers)
-            for number in scores:
-                at = bisect_left(numbers, number)
-                if at < size and numbers[at] == number:
-                    scores[number] += factor * weights[at]
+        start = 0
+        for postings in term.postings:
+            first, packed = postings
+            last = first + (packed[-1] >> 16)
+            start = bisect_left(numbers, first, start)
+            end = bisect_right(numbers, last, start)
+            at = 0
+            for number in numbers[start:end]:
+                wanted = number - first
+                at = bisect_left(packed, wanted << 16, at)
+                if (found := packed[at]) >> 16 == wanted:
+                    scores[number] += factor * (found & MAX_WEIGHT)
+            start = end
 
     def _rarity(self, documents: int) -> float:
         """Return what a term in this number of documents counts (the idf of BM25)."""
