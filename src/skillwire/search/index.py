@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import merge
+from heapq import merge, nlargest
 from itertools import groupby
 from operator import itemgetter
 
@@ -17,9 +17,9 @@ from skillwire.search.text import term_of_word
 
 MAX_RESULTS = 200
 """Maximum number of results of one query."""
-_MAX_POSTINGS = 60_000
+_MAX_POSTINGS = 20_000
 """Number of postings after which the other, more common terms only order the documents found so far."""
-_MAX_CANDIDATES = 400
+_MAX_CANDIDATES = 300
 """Number of documents that are ordered by all terms."""
 _FEWEST = 1_000
 """The number of documents from which rare terms count more than common ones.
@@ -376,7 +376,7 @@ class _Search:
     def _best(self, scores: Mapping[int, float], number: int) -> list[int]:
         """Return the best documents, the best first. Equal scores are in the order of the library."""
         if len(scores) > number:
-            lowest = sorted(scores.values(), reverse=True)[number - 1]
+            lowest = nlargest(number, scores.values())[-1]
             candidates = [each for each, score in scores.items() if score >= lowest]
         else:
             candidates = list(scores)

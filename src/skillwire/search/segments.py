@@ -43,7 +43,7 @@ class Postings(NamedTuple):
 
     first: int
     """The number of the segment's first document."""
-    packed: "array[int] | memoryview[int]"
+    packed: "array[int]"
 
     def unpacked(self) -> Iterator[tuple[int, int]]:
         """Return the number of each document, and the weight of the term in it."""
@@ -61,11 +61,10 @@ class Postings(NamedTuple):
         return found & MAX_WEIGHT if found >> 16 == wanted else 0
 
 
-def _stored(first: int, packed: bytes) -> Postings:
-    try:
-        return Postings(first, memoryview(packed).cast("I"))
-    except TypeError as error:
-        raise sqlite3.DatabaseError("the index is damaged") from error
+def _stored(first: int, stored: bytes) -> Postings:
+    packed = array("I")
+    packed.frombytes(stored)
+    return Postings(first, packed)
 
 
 def pack(weights: Iterable[tuple[int, int]]) -> Iterator[Postings]:
