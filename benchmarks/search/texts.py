@@ -101,7 +101,9 @@ class Language:
         made = random.Random(f"query {number} {words}")
         subject = made.choice(self.subjects)
         if words <= 2:
-            return " ".join([made.choice(subject), *made.choices(self._words, cum_weights=self._weights)][:words])
+            return " ".join(
+                [made.choice(subject), *made.choices(self._words, cum_weights=self._weights)][:words]
+            )
         found: list[str] = []
         while len(found) < words:
             found.extend(self.sentence(made, subject).split())

@@ -72,6 +72,8 @@ class _Pending:
 
     removed: Sequence[str]
     changed: Sequence[Searchable]
+    decided: frozenset[str] | None = None
+    """The URIs that an audience may find now, but not before, or the other way around. None: perhaps all."""
 
     @property
     def is_large(self) -> bool:
@@ -228,7 +230,8 @@ class LibrarySearch(SearchIndex):
                 kept.setdefault(template.uri, template)
         return _Pending(
             [uri for uri in uris if uri not in kept and index.identity(uri) is not None],
-            [each for uri, each in kept.items() if index.identity(uri) != identity(each)],
+            [each for uri, each in kept.items() if not _is_known(index.identity(uri), each)],
+            None if changes is None else _decided(changes),
         )
 
     async def _apply(self, wanted: Catalog, pending: _Pending) -> None:
@@ -238,10 +241,12 @@ class LibrarySearch(SearchIndex):
         def change() -> None:
             index = self._index
             assert index is not None, "the index is opened first"
+            decided = index.numbers_of(pending.decided or ())
             for uri in pending.removed:
                 index.remove(uri)
             for entry, known, document in made:
                 index.put(entry.uri, known, document)
+            self._decide_again(index, pending.decided, decided)
 
         async with self._lock:
             try:
@@ -250,7 +255,6 @@ class LibrarySearch(SearchIndex):
                 self._rebuild()
                 return
             self._indexed = wanted
-            self._forget_hidden()
 
     async def _documents(
         self, entries: Sequence[Searchable]
@@ -385,6 +389,16 @@ class LibrarySearch(SearchIndex):
             known = self._hidden[audience] = index.numbers_of(uris)
         return known
 
+    def _decide_again(self, index: Index, uris: frozenset[str] | None, before: frozenset[int]) -> None:
+        """Update what audiences may not find. `before` are the numbers that the documents had."""
+        if uris is None:
+            self._forget_hidden()
+            return
+        entries = [found for uri in uris if (found := self._visible.catalog.entries.get(uri)) is not None]
+        for audience, hidden in self._hidden.items():
+            refused = (each.uri for each in entries if not self._visible.allows(each, audience))
+            self._hidden[audience] = (hidden - before) | index.numbers_of(refused)
+
     def _forget_hidden(self) -> None:
         self._hidden.clear()
 
@@ -432,6 +446,18 @@ def _make_documents(
         (entry, identity(entry) if was_read else b"", make_document(entry, text))
         for entry, text, was_read in batch
     ]
+
+
+def _is_known(known: bytes | None, entry: Searchable) -> bool:
+    return known is not None and known == identity(entry)
+
+
+def _decided(changes: Sequence[Change]) -> frozenset[str] | None:
+    """Return the URIs of skills that audiences may find or not since `changes`; None if perhaps all."""
+    decided = {uri for change in changes for uri in change.visibility_changed_uris}
+    if any(change.before.templates or change.after.templates for change in changes):
+        return None
+    return frozenset(decided.union(each.uri for c in changes for edit in c.edits for each in edit.entries))
 
 
 def _may_be_found(entry: Searchable) -> bool:
