@@ -59,7 +59,7 @@ def test_quality_counts_hits_recall_and_refusals(tmp_path: Path) -> None:
     ]
     with gzip.open(tmp_path / "skills.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(each) + "\n" for each in skills)
-    queries = [
+    queries: list[dict[str, object]] = [
         {"query": "fill in a pdf form", "relevant": {"a/pdf-forms": 2}},
         {"query": "template for slides", "relevant": {"a/pdf-forms": 2}},
         {"query": "zyxwvut", "relevant": {}},
