@@ -2,13 +2,14 @@
 
 import json
 import os
+import select
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.search.texts import Language
-from benchmarks.stdio import StdioServer, request, result
+from benchmarks.stdio import NoAnswerError, StdioServer, request, result
 
 WITH, WITHOUT = "memory with search", "memory without search"
 CALM, BUSY = "read", "read while a search runs"
@@ -19,6 +20,17 @@ _SETTLE = 3.0
 
 
 class _Server(StdioServer):
+    def wait_until_loaded(self) -> None:
+        """Send a request and wait for its answer. With many skills, the first one takes long."""
+        os.write(self._to, request("resources/list"))
+        found = b""
+        while not found.endswith(b"\n"):
+            if not select.select([self._from], [], [], _PATIENCE)[0] or not (
+                piece := os.read(self._from, 1 << 20)
+            ):
+                raise NoAnswerError("the server does not load its skills")
+            found += piece
+
     def read_behind(self, search: bytes, read: bytes) -> float:
         """Send a search and then a read. Return the seconds until the read is answered."""
         begin = time.perf_counter()
@@ -42,6 +54,7 @@ def measure(root: Path, command: list[str], reads: int) -> Mapping[str, list[flo
     with tempfile.TemporaryDirectory(prefix="skillwire-bench-") as folder:
         for name, index in ((WITHOUT, []), (WITH, [folder])):
             with _Server([*command, str(root), *index]) as server:
+                server.wait_until_loaded()
                 result(server.ask(read))
                 if index:
                     _wait_until_built(server)
