@@ -17,6 +17,7 @@ import anyio
 from skillwire.drive.client import DriveClient
 from skillwire.drive.exposed_paths import LiveRequest
 from skillwire.drive.transports import RefusedByServerError
+from skillwire.errors import NotFoundError
 
 
 @dataclass
@@ -67,7 +68,7 @@ def one_job(request: LiveRequest) -> str:
         if job.name == wanted:
             return f"# {job.name}\n\nIt is {job.state}. {job.error}\n"
     names = ", ".join(f"`{job.name}`" for job in JOBS)
-    raise LookupError(f"there is no job `{wanted}`; there are {names}")
+    raise NotFoundError(f"there is no job `{wanted}`; there are {names}")
 
 
 async def main(url: str) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skillwire.host.store.state import State
     from skillwire.library.catalog import Catalog
     from skillwire.library.library import Library
+    from skillwire.library.search import SearchResult, SearchResults
     from skillwire.server.serve_options import ServeOptions
     from skillwire.sources.archive import ArchiveSource
     from skillwire.sources.base import Source
@@ -50,6 +51,8 @@ __all__ = [
     "LiveSkill",
     "MemorySource",
     "Problem",
+    "SearchResult",
+    "SearchResults",
     "ServeOptions",
     "ServerSource",
     "Session",
@@ -84,6 +87,8 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
             "LiveSkill": "skillwire.authoring.live",
             "MemorySource": "skillwire.sources.memory",
             "Problem": "skillwire.core.problem",
+            "SearchResult": "skillwire.library.search",
+            "SearchResults": "skillwire.library.search",
             "ServeOptions": "skillwire.server.serve_options",
             "ServerSource": "skillwire.host.servers.source",
             "Session": "skillwire.host.session.session",

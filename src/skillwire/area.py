@@ -18,7 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from skillwire.terminal.messages import print_notice
+
 if TYPE_CHECKING:
+    from skillwire.config.file import ConfigFile
     from skillwire.config.report import CheckRequest, CheckResult
     from skillwire.features.addition import AddedFeatures
     from skillwire.features.resources import Problems
@@ -86,6 +89,10 @@ class ServerContext:
     """A function that returns the problems in a catalog, including problems that earlier areas report."""
     bridge: bool = False
     """Whether this is a bridge, whose sources are servers."""
+    print_line: Callable[[str], None] = print_notice
+    """A function that prints what happens while the server runs: one line on stderr."""
+    config: "ConfigFile | None" = None
+    """The configuration file, if one is used."""
 
 
 @dataclass(frozen=True, slots=True)

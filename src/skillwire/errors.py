@@ -21,6 +21,7 @@ SkillwireError                  anything that Skillwire raises on purpose
 │   └── UnavailableError            a server did not answer, or refused
 │       └── LoginRequiredError          the server requires a login
 ├── LoginError                  a login failed
+├── NotFoundError               a function behind a live skill has nothing for the request
 ├── DriveError                  an operation on live skills failed
 │   └── CallFailedError             a call to a running program failed
 ├── StateError                  the stored state cannot be read or written
@@ -54,6 +55,7 @@ __all__ = [
     "LoginError",
     "LoginRequiredError",
     "NotApprovedError",
+    "NotFoundError",
     "NotServedError",
     "PlatformError",
     "RequestError",
@@ -269,6 +271,13 @@ class LoginError(SkillwireError):
 
 class KeyringStateError(StateError):
     """The system keyring failed or is not available."""
+
+
+class NotFoundError(SkillwireError):
+    """Raised by your function behind a live skill: there is nothing for this request.
+
+    Readers get its message.
+    """
 
 
 class DriveError(SkillwireError):

@@ -18,8 +18,13 @@ from tests.support.skills import write_skill
 PACKAGE = ROOT / "src/skillwire"
 TABLE = "app/areas.py"
 URI = "skill://refunds/SKILL.md"
-AREAS = ("contract", "drive", "packing", "pages")
-COMMANDS = {"contract": ("project", "graph", "new", "schema"), "drive": ("drive",), "packing": ("pack",)}
+AREAS = ("contract", "drive", "packing", "pages", "search")
+COMMANDS = {
+    "contract": ("project", "graph", "new", "schema"),
+    "drive": ("drive",),
+    "packing": ("pack",),
+    "search": ("search",),
+}
 OPTIONS = {"contract": "--contract", "drive": "--drive"}
 EVERY_MODULE = """
 import importlib, pkgutil, skillwire
@@ -84,7 +89,8 @@ def area(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("area", AREAS)
 def test_only_its_line_in_the_table_names_an_area(area: str) -> None:
-    lazy = {"drive": {"__init__.py"}}  # which exports `DriveClient`, loaded when it is used
+    # These export `DriveClient`, and open the index of `Library.search`, loaded when they are used.
+    lazy = {"drive": {"__init__.py"}, "search": {"library/search.py"}}
     named = {
         path.relative_to(PACKAGE).as_posix(): len(lines)
         for path in PACKAGE.rglob("*.py")
@@ -295,3 +301,35 @@ def test_an_area_without_its_options_is_not_loaded(greeting: Build) -> None:
     assert "skillwire.cli.check" in loaded
     areas = re.compile(rf"skillwire\.(greeting|{'|'.join(AREAS)})")
     assert [name for name in loaded if areas.match(name)] == []
+
+
+SESSION = """
+import anyio, sys
+from skillwire import Host
+from skillwire.errors import ConflictError
+
+async def main():
+    async with Host(folders={"mine": sys.argv[1]}) as host:
+        session = host.session()
+        print(*(tool.name for tool in session.tools()))
+        await host.discover()
+        print(session.catalog_prompt(1))
+        print(await session.tools()[0].invoke({"name": "nothing"}))
+        try:
+            await host.search("refunds")
+        except ConflictError as error:
+            print(error)
+
+anyio.run(main)
+"""
+
+
+def test_without_search_sessions_and_servers_do_not_name_it(build: Build) -> None:
+    done = build.without("search").python("-c", SESSION, build.skills)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, lines[0]) == (0, "read_skill read_skill_file"), done.stderr
+    assert lines[-1] == "this installation of Skillwire has no search"
+    assert lines[-2] == "error: there is no skill `nothing`"
+    assert "search" not in "".join(lines[:-1])
+    with build.serve() as peer:
+        assert "search-skills" not in {tool["name"] for tool in peer.result("tools/list")["tools"]}

@@ -77,7 +77,9 @@ def test_every_command_is_in_the_table_and_in_the_docs() -> None:
     assert set(COMMANDS) == {
         "serve",
         "check",
+        "doctor",
         "list",
+        "search",
         "show",
         "read",
         "install",

@@ -101,6 +101,29 @@ export interface SkillPage {
   skills: Skill[];
 }
 
+/** Why a skill fits a query. */
+export interface Match {
+  uri: string;
+  rank: number;
+  /** Where words of the query are. */
+  fields: string[];
+  /** A line of the skill's text with words of the query; empty if there is none. */
+  snippet: string;
+}
+
+/** Results of a search, the best first. A server without search returns the skills that contain every word. */
+export interface FoundPage extends SkillPage {
+  /** Why each of the skills fits; absent if the server has no search. */
+  matches?: Match[];
+  /** Whether no skill fits well. */
+  weak?: boolean;
+  /** Words that occur nowhere, and the words that were searched for instead. */
+  corrections?: Record<string, string>;
+  /** Whether the index is still being built. */
+  incomplete?: boolean;
+  nextCursor?: string;
+}
+
 export interface FileText {
   text: string | null;
   why: string;
@@ -156,6 +179,7 @@ export interface Backend {
   config(problems: number): Promise<Config>;
   skills(offset: number, limit: number): Promise<SkillPage>;
   skill(uri: string): Promise<SkillDetail>;
+  search(query: string, limit: number, cursor?: string): Promise<FoundPage>;
   file(skill: Skill, file: SkillFile): Promise<FileText>;
   change<K extends keyof Change>(action: K, argument: Change[K]): Promise<void>;
   /** Call `noticed` whenever something may have changed, and `lost` when the connection is lost or restored. */

@@ -3,7 +3,7 @@
 import type { App } from "@modelcontextprotocol/ext-apps";
 
 import { Failure } from "./backend";
-import type { Backend, Change, Config, FileText, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
+import type { Backend, Change, Config, FileText, FoundPage, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
 
 const POLL = 3000;
 /** Milliseconds between two checks for changes. Hosts do not notify pages. */
@@ -23,6 +23,10 @@ export class HostBackend implements Backend {
 
   skills(offset: number, limit: number): Promise<SkillPage> {
     return this.request("skill-display", { offset, limit });
+  }
+
+  search(query: string, limit: number, cursor?: string): Promise<FoundPage> {
+    return this.request("skill-display", cursor === undefined ? { query, limit } : { query, limit, cursor });
   }
 
   async skill(uri: string): Promise<SkillDetail> {

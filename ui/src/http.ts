@@ -1,7 +1,7 @@
 // The backend in a browser: calls below `/ui/`, and an event stream that announces changes.
 
 import { Failure } from "./backend";
-import type { Backend, Change, Config, Connections, FileText, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
+import type { Backend, Change, Config, Connections, FileText, FoundPage, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
 import { events } from "./events";
 
 const STORED = "skillwire-session";
@@ -52,6 +52,10 @@ export class HttpBackend implements Backend {
 
   skills(offset: number, limit: number): Promise<SkillPage> {
     return this.call("skill-display", { offset, limit });
+  }
+
+  search(query: string, limit: number, cursor?: string): Promise<FoundPage> {
+    return this.call("skill-display", cursor === undefined ? { query, limit } : { query, limit, cursor });
   }
 
   async skill(uri: string): Promise<SkillDetail> {

@@ -52,6 +52,7 @@ export class VirtualList<T> {
   show(items: T[], fromTheTop: boolean): void {
     const key = this.active >= 0 ? this.keyAt(this.active) : "";
     this.items = items;
+    this.height = 0; // results of a search have higher rows
     this.active = key ? items.findIndex((item) => this.options.key(item) === key) : -1;
     this.stretch();
     if (fromTheTop) this.element.scrollTop = 0;
@@ -159,6 +160,13 @@ export class VirtualList<T> {
         row.element.remove();
         this.rows.delete(key);
       }
+    }
+    // Screen readers read the rows in the order of the document.
+    let next = this.runway.firstChild;
+    for (let at = first; at < end; at += 1) {
+      const { element } = this.rows.get(this.keyAt(at))!;
+      if (element === next) next = next.nextSibling;
+      else this.runway.insertBefore(element, next);
     }
     const focused = this.rows.get(this.keyAt(this.active));
     if (focused) this.element.setAttribute("aria-activedescendant", focused.element.id);

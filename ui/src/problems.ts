@@ -93,8 +93,7 @@ export class ProblemsView {
     const found = sum(groups);
     this.bar.hidden = !all;
     this.options(config, filter);
-    const counts = `${count(config.errors, "error")}: not served. ${count(config.warnings, "warning")}: served anyway.`;
-    this.summary.textContent = !all ? "" : this.isFiltered() ? `${number(found)} of ${count(all, "problem")}` : counts;
+    this.summary.textContent = !all ? "" : this.isFiltered() ? `${number(found)} of ${count(all, "problem")}` : summary(config);
     const clear = () => this.router.go({ view: "problems", skill: "", filter: EVERYTHING });
     if (!all) fill(this.list, empty(icons.check, "No problems", h("p", null, "Every skill that was found is served.")));
     else if (!found) {
@@ -168,6 +167,17 @@ export class ProblemsView {
       rest > 0 && h("p", { class: "quiet-text" }, `And ${number(rest)} more: `, h("code", null, "skillwire check"), " lists all."),
     );
   }
+}
+
+/** Return the numbers of problems. What a problem causes depends on its rule, so its own text says that. */
+function summary({ errors, warnings, withheld }: Config): string {
+  const others = warnings - withheld;
+  const parts = [
+    errors > 0 && count(errors, "error"),
+    others > 0 && count(others, "warning"),
+    withheld > 0 && `${count(withheld, "skill")} not approved`,
+  ];
+  return parts.filter(Boolean).join(", ");
 }
 
 function valueOf(problem: Problem | ProblemGroup, field: Field): string {

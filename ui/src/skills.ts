@@ -3,13 +3,13 @@
 import type { Skill } from "./backend";
 import { Detail } from "./detail";
 import { fill, h, icon } from "./dom";
+import { Finder, why } from "./finder";
 import { count, number, skillPath } from "./format";
 import { icons } from "./icons";
 import { VirtualList } from "./list";
 import type { Notices } from "./notices";
 import { badge, empty, literals } from "./pieces";
 import type { Router } from "./router";
-import { search } from "./search";
 import type { State, Store } from "./store";
 
 export class SkillsView {
@@ -21,11 +21,13 @@ export class SkillsView {
     "aria-controls": "skill-list",
     autocomplete: "off",
     spellcheck: "false",
-    oninput: () => this.draw(true),
+    oninput: () => this.finder.ask(this.field.value),
     onkeydown: (event: KeyboardEvent) => this.pressed(event),
   });
   private readonly tally = h("p", { class: "tally", role: "status", "aria-live": "polite" });
+  private readonly finder: Finder;
   private readonly list: VirtualList<Skill>;
+  private readonly more = h("button", { class: "small more", hidden: true, onclick: () => void this.showMore() });
   private readonly none = h("div", { class: "none", hidden: true });
   private readonly detail: Detail;
   readonly element: HTMLElement;
@@ -39,11 +41,12 @@ export class SkillsView {
     notices: Notices,
   ) {
     this.state = store.state;
+    this.finder = new Finder(store, (fresh) => this.draw(fresh));
     this.list = new VirtualList<Skill>({
       label: "Skills",
       key: (skill) => skill.uri,
-      row: (skill) => row(skill, this.repeated.has(skill.name)),
-      look: (skill) => String(this.repeated.has(skill.name)),
+      row: (skill) => [...row(skill, this.repeated.has(skill.name)), ...why(this.finder.found, skill)],
+      look: (skill) => `${this.repeated.has(skill.name)} ${this.finder.look(skill)}`,
       left: () => this.focusSearch(),
       chosen: (skill) => router.go({ view: "skills", skill: skill.uri }),
     });
@@ -66,6 +69,7 @@ export class SkillsView {
         this.tally,
         this.list.element,
         this.none,
+        this.more,
       ),
       this.detail.element,
     );
@@ -91,13 +95,16 @@ export class SkillsView {
 
   search(query: string): void {
     this.field.value = query;
-    this.draw(true);
+    this.finder.ask(query);
   }
 
   update(state: State): void {
     const skills = state.skills !== this.state.skills;
     this.state = state;
-    if (skills) this.repeated = repeatedNames(state.skills);
+    if (skills) {
+      this.repeated = repeatedNames(state.skills);
+      this.finder.refresh();
+    }
     if (skills || !state.skills.length) this.draw(false);
     this.place();
   }
@@ -116,30 +123,40 @@ export class SkillsView {
 
   private draw(typed: boolean): void {
     const { skills, complete, config } = this.state;
-    const query = this.field.value;
-    const found = search(skills, query);
     const all = skills.length;
+    const found = this.finder.show(this.state);
     const more = complete ? "" : ` of ${number(config?.skills ?? all)}, loading`;
-    const text = found.length === all ? `${count(all, "skill")}${more}` : `${number(found.length)} of ${count(all, "skill")}`;
-    if (this.tally.textContent !== text) this.tally.textContent = text;
+    const lines = this.finder.lines(this.state) ?? [`${count(all, "skill")}${more}`];
+    if (this.tally.textContent !== lines.join("")) fill(this.tally, lines.map((line) => h("span", null, literals(line))));
     this.tally.hidden = !all;
+    this.list.element.classList.toggle("found", (this.finder.found?.matches.size ?? 0) > 0);
+    this.list.element.setAttribute("aria-busy", String(this.finder.waiting));
+    this.more.hidden = !this.finder.left;
+    this.more.textContent = `Show ${number(this.finder.left)} more`;
     this.list.element.hidden = !found.length;
     this.none.hidden = found.length > 0 || !complete;
     this.element.classList.toggle("without", complete && !all);
     this.list.show(found, typed);
-    if (!found.length && complete) fill(this.none, all ? this.nothingFound(query) : this.noSkills());
+    if (!found.length && complete) fill(this.none, all ? this.nothingFound() : this.noSkills());
   }
 
-  private nothingFound(query: string): HTMLElement {
+  private async showMore(): Promise<void> {
+    await this.finder.more();
+    if (this.more.hidden && document.activeElement === document.body) this.list.focus();
+  }
+
+  private nothingFound(): HTMLElement {
     const clear = () => {
-      this.field.value = "";
-      this.draw(true);
+      this.search("");
       this.field.focus();
     };
+    const failure = this.finder.found?.failure;
     return empty(
       icons.search,
-      "Nothing matches",
-      h("p", null, "No skill contains ", h("q", { dir: "auto" }, query), "."),
+      failure ? "The search failed" : "Nothing matches",
+      failure
+        ? h("p", null, literals(failure.message), ".")
+        : h("p", null, "No skill fits ", h("q", { dir: "auto" }, this.finder.found?.query ?? ""), "."),
       h("button", { onclick: clear }, "Clear the search"),
     );
   }
@@ -164,8 +181,10 @@ export class SkillsView {
       this.list.focus();
     } else if (event.key === "Escape" && this.field.value) {
       event.preventDefault();
-      this.field.value = "";
-      this.draw(true);
+      this.search("");
+    } else if (event.key === "Enter" && !event.isComposing) {
+      event.preventDefault();
+      this.finder.now();
     }
   }
 }
@@ -179,16 +198,18 @@ function repeatedNames(skills: Skill[]): Set<string> {
 }
 
 function row(skill: Skill, repeated: boolean): Node[] {
-  const marks = [
-    skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem")),
+  const problems = skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem"));
+  const path = repeated && h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))));
+  const under = [
     skill.withheld && badge("not approved", "warn"),
     skill.customized && badge("Customized", "accent"),
     !skill.withheld && hidden(skill),
-  ];
+    path,
+  ].filter(Boolean);
   return [
-    h("div", { class: "title" }, h("strong", null, skill.name), h("span", { class: "marks" }, marks)),
-    ...(repeated ? [h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))))] : []),
-    h("p", { class: repeated ? "about short" : "about", dir: "auto" }, literals(skill.description)),
+    h("div", { class: "title" }, h("strong", { title: skill.name }, skill.name), problems),
+    ...(under.length ? [h("div", { class: "under" }, under)] : []),
+    h("p", { class: under.length ? "about short" : "about", dir: "auto" }, literals(skill.description)),
   ];
 }
 

@@ -1,6 +1,6 @@
 // The state of the page, loaded from the server, and its listeners.
 
-import type { Backend, Change, Config, Skill } from "./backend";
+import type { Backend, Change, Config, FoundPage, Skill } from "./backend";
 import { Failure } from "./backend";
 
 const PAGE = 2000;
@@ -68,6 +68,16 @@ export class Store {
       throw error;
     } finally {
       await this.load();
+    }
+  }
+
+  /** Search on the server. Throws `Failure`. */
+  async search(query: string, limit: number, cursor?: string): Promise<FoundPage> {
+    try {
+      return await this.backend.search(query, limit, cursor);
+    } catch (error) {
+      if (error instanceof Failure && error.locked) this.locked();
+      throw error;
     }
   }
 

@@ -8,7 +8,7 @@ from skillwire.app.collect import Servable, collect_skills
 from skillwire.app.skill_server import SkillServer
 from skillwire.authoring.skill import Skill, caller_folder
 from skillwire.authoring.skills import Skills
-from skillwire.errors import InvalidValueError
+from skillwire.errors import InvalidValueError, UsageError
 from skillwire.server.attaching.attach import attach_to
 from skillwire.server.serve_options import ServeOptions, chosen_options
 
@@ -44,10 +44,13 @@ def attach(
     get tools, prompts and a list of skills, as set in `options`, unless `every_client` is False. If your
     server answers `subscriptions/listen` itself, pass the `bus` that carries its events.
 
-    Raises `InvalidValueError` for an invalid skill, prompt or server, and `ConflictError` if skills conflict
-    or the server already has skills.
+    Raises `UsageError` without `skills`, `InvalidValueError` for an invalid skill, prompt or server, and
+    `ConflictError` if skills conflict or the server already has skills.
     """
     base = caller_folder()
+    if not skills:
+        hint = 'pass a folder, as in `attach(server, "skills")`, or skills'
+        raise UsageError("there is nothing to attach", hint=hint)
     parts: list[Servable] = [each.skills if isinstance(each, SkillServer) else each for each in skills]
     if prompt is not None:
         parts = [_with_prompt(parts, prompt)]

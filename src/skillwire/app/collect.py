@@ -15,6 +15,7 @@ from skillwire.core.record import Limits
 from skillwire.errors import InvalidValueError
 from skillwire.library.library import Library
 from skillwire.sources.base import Source
+from skillwire.sources.folder.place import check_is_path
 from skillwire.sources.folder.source import FolderSource
 
 Servable: TypeAlias = Skill | LiveSkill | Skills | Source | str | os.PathLike[str]
@@ -55,7 +56,7 @@ def collect_skills(
             case Source():
                 sources.append(part)
             case str() | os.PathLike():
-                sources.append(FolderSource(base / part, limits=limits, keep_good=True))
+                sources.append(_folder(base, part, limits))
             case _:
                 fix = "pass a `Skill`, `Skills`, a source, or the path of a folder"
                 raise InvalidValueError("the value", repr(part), "cannot be served", fix)
@@ -63,3 +64,10 @@ def collect_skills(
     library = Library([*code_sources, *sources], frozen=frozen)
     log_problems(library)
     return CollectedSkills(library, skills.prompts)
+
+
+def _folder(base: Path, part: str | os.PathLike[str], limits: Limits | None) -> FolderSource:
+    """Return the folder at a path relative to `base`. Raises `InvalidValueError` if it is no path."""
+    if not (base / part).is_dir():
+        check_is_path(part)  # as it was written, because joining paths changes an address
+    return FolderSource(base / part, limits=limits, keep_good=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from skillwire.app.admin import AdminService
+from skillwire.app.live_report import live_lines, report_changes
 from skillwire.area import AddedSource, ServePart, ServerContext
 from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.file import ConfigFile, SourceSettings, read_overrides
@@ -14,7 +15,9 @@ from skillwire.core.patterns import Selection
 from skillwire.core.problem import Rule, Severity
 from skillwire.errors import UsageError
 from skillwire.features.addition import AddedFeatures
+from skillwire.features.catalog_text import is_pinned
 from skillwire.features.resources import catalog_problems
+from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.library import Library
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.safe_text import escape_invisible, quoted
@@ -80,7 +83,8 @@ def open_served_library(
         more=more,
         static_by_flag=options.frozen,
     )
-    return _with_features(ServerContext(library, admin, catalog_problems), parts)
+    context = ServerContext(library, admin, catalog_problems, print_line=live_lines(), config=file)
+    return _with_features(context, parts)
 
 
 def _with_features(context: ServerContext, parts: Sequence[ServePart]) -> ServedLibrary:
@@ -102,11 +106,11 @@ def _free(label: str, taken: Collection[str]) -> str:
     return next(each for each in labels if each not in taken)
 
 
-async def start(gateway: ServedLibrary) -> None:
+async def start(gateway: ServedLibrary, pinned: Sequence[str] = ()) -> None:
     """Load the library, let areas inspect it, and print the state of sources and the number of skills.
 
-    Also prints how many problems there are. Raises `UsageError` if `--static` is set and a source cannot be
-    read, and the errors of areas.
+    Also prints how many problems there are and, from then on, each problem that appears or is solved. Raises
+    `UsageError` if `--static` is set and a source cannot be read, and the errors of areas.
     """
     library = gateway.library
     catalog = await load(library)
@@ -114,6 +118,7 @@ async def start(gateway: ServedLibrary) -> None:
         part.loaded(gateway.context)
     print_notice(pluralize(len(catalog.entries), "skill"))
     report_selection(library)
+    _report_pinned(library, pinned)
     _report_sources(gateway)
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
@@ -144,6 +149,15 @@ async def start(gateway: ServedLibrary) -> None:
         and not any(part.sources for part in gateway.parts)
     ):
         print_notice(NO_SKILLS if library.sources else "no source is configured; add one in the page")
+    report_changes(library, gateway.context.problems, gateway.context.print_line)
+
+
+def _report_pinned(library: Library, pinned: Sequence[str]) -> None:
+    """Print which patterns of pinned skills match no skill that models may load."""
+    skills = VisibleSkills.of(library).for_models()
+    for pattern in pinned:
+        if not any(is_pinned(pattern, handle, entry) for handle, entry in skills.items()):
+            print_notice(f"warning: no skill for models matches the pinned name {quoted(pattern)}")
 
 
 def report_selection(library: Library) -> None:

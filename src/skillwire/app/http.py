@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillwire.config.settings import check_token, http_limits_from, token_from
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A listening socket, and the hosts, origins, token and limits that apply to it."""
+    """A listening socket, the hosts, origins, token and limits that apply to it, and whether it has a log."""
 
     listening: socket.socket
     policy: HostPolicy
     token: str | None
     limits: HttpLimits
+    access_log: bool = False
 
 
 def bind_endpoint(http: str, reachable: "HttpOptions", lets_in: str) -> Endpoint:
@@ -39,7 +40,8 @@ def bind_endpoint(http: str, reachable: "HttpOptions", lets_in: str) -> Endpoint
     address = Address.parse(http)
     if not address.is_loopback and token is None:
         _refuse_without_token(address, lets_in, allow_public=reachable.allow_public)
-    return _bind(address, token, limits, reachable.allow_host or [], reachable.allow_origin or [])
+    hosts, origins = reachable.allow_host or [], reachable.allow_origin or []
+    return replace(_bind(address, token, limits, hosts, origins), access_log=reachable.access_log)
 
 
 def bind_for_program(
@@ -95,7 +97,8 @@ async def serve_over_http(service: "Service", endpoint: Endpoint) -> None:
     mount = join_mounts(mounts)
     server = service.server()
     cache = service.usable_cache() or False
-    app = http_app(server, policy, token, mount, cache=cache, limits=endpoint.limits)
+    limits, log = endpoint.limits, endpoint.access_log
+    app = http_app(server, policy, token, mount, cache=cache, limits=limits, access_log=log)
 
     def announce() -> None:
         for line in mount.announced:

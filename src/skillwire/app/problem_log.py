@@ -12,7 +12,13 @@ from skillwire.terminal.messages import NO_SKILLS, pluralize
 
 _log = logging.getLogger(__name__)
 
-_OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_WAITING, Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
+_OF_A_SOURCE = {
+    Rule.SOURCE_FAILED,
+    Rule.SOURCE_WAITING,
+    Rule.SOURCE_STALE,
+    Rule.SOURCE_PARTIAL,
+    Rule.WATCH_POLLING,
+}
 """Rules about a whole source. Each such problem has its own line."""
 _MAX_SHOWN = 3
 """Maximum number of problems with skills in one line."""

@@ -46,6 +46,7 @@ class HttpOptions:
     allow_public: bool = False
     allow_host: list[str] | None = None
     allow_origin: list[str] | None = None
+    access_log: bool = False
 
     def endpoint(self, lets_in: str = "") -> "Endpoint | None":
         """Start listening and return the HTTP endpoint; None for stdio. Raises `UsageError`.
@@ -68,6 +69,7 @@ class HttpOptions:
             "--allow-public": self.allow_public,
             "--allow-host": self.allow_host,
             "--allow-origin": self.allow_origin,
+            "--access-log": self.access_log,
         }
         if option := next((option for option, value in http_options.items() if value), None):
             hint = "on stdio, the only client is the program that started the server"

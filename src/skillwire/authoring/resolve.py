@@ -20,10 +20,10 @@ from skillwire.core.json_text import json_equal
 from skillwire.core.problem import Rule
 from skillwire.core.record import Json, Limits
 from skillwire.core.template import Suggest
-from skillwire.errors import NotServedError, SourceError
+from skillwire.errors import NotFoundError, NotServedError, SourceError
 from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.writer import write_frontmatter
-from skillwire.safe_text import quoted
+from skillwire.safe_text import escape_invisible, quoted
 
 MAX_THREADS = 64
 """Maximum number of sync functions that run at the same time.
@@ -95,16 +95,23 @@ _THREADS = FunctionThreads()
 
 
 async def resolve(
-    skill: LiveSkill, request: SkillRequest, listed: Mapping[str, Json], limits: Limits
+    skill: LiveSkill,
+    request: SkillRequest,
+    listed: Mapping[str, Json],
+    limits: Limits,
+    warned: set[str],
 ) -> bytes:
     """Return the `SKILL.md` that the function of `skill` generates, with the `listed` frontmatter.
 
     Raises `SourceError` if the function fails, takes too long or returns no text, or if the text is too large
-    or has a different frontmatter. Raises `NotServedError` if the path has parameters and the function
-    returns None, which means that no skill has these values.
+    or has a different frontmatter. Raises `NotServedError` if the function raises `NotFoundError`, or if the
+    path has parameters and the function returns None, which means that no skill has these values. If the
+    function returns no text, logs a warning, unless its path is in `warned`.
     """
     with anyio.move_on_after(skill.timeout) as scope:
         made = await _call_resolver(skill, request)
+        if not isinstance(made, (str, bytes)) and not (made is None and request.params):
+            _warn_of_wrong_type(skill.path, made, warned)
         return _document(_as_bytes(made, request), request, listed, limits)
     assert scope.cancelled_caught, "only the timeout ends it without a result"
     raise SourceError(f"the text of {quoted(request.uri)} was not made within {skill.timeout:g} s")
@@ -113,7 +120,7 @@ async def resolve(
 async def _call_resolver(skill: LiveSkill, request: SkillRequest) -> object:
     """Call the author's function and return its result.
 
-    Raises `SourceError` if the function raises an exception.
+    Raises `NotServedError` if the function raises `NotFoundError`, and `SourceError` for other exceptions.
     """
     try:
         return await (
@@ -123,8 +130,18 @@ async def _call_resolver(skill: LiveSkill, request: SkillRequest) -> object:
         if (task := asyncio.current_task()) is None or task.cancelling():
             raise  # this task was cancelled, not something that the function awaited
         raise _resolver_error(request) from error
+    except NotFoundError as error:
+        raise NotServedError(request.uri, "skill", escape_invisible(str(error))) from error
     except (Exception, SystemExit) as error:
         raise _resolver_error(request) from error
+
+
+def _warn_of_wrong_type(path: str, made: object, warned: set[str]) -> None:
+    """Log a warning about a function that returned no text, once for its path."""
+    if path not in warned:
+        warned.add(path)
+        message = "the function that makes %s returned %s, so it cannot be read; return Markdown, or raise %s"
+        _log.warning(message, quoted(path), type(made).__name__, "`skillwire.errors.NotFoundError`")
 
 
 def _resolver_error(request: SkillRequest) -> SourceError:

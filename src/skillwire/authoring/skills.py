@@ -158,7 +158,7 @@ def _check_is_skill(value: object) -> None:
         case Skills():
             fix = "add a collection with `merge`"
         case str() | os.PathLike():
-            fix = "read a folder with `Skill.from_dir`"
+            fix = "read a folder with `Skill.from_dir`, or pass sources to `skillwire.serve` or `attach`"
         case list() | tuple() | set() | frozenset():
             fix = "write a `*` before it"
         case _:

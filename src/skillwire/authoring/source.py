@@ -35,6 +35,8 @@ class CodeSource(Source):
         live = [each for each in skills if isinstance(each, LiveSkill)]
         self._live = {each.path: each for each in live if not each.parameters}
         self._patterns = [(each, self._template(each)) for each in live if each.parameters]
+        self._warned: set[str] = set()
+        """The paths of the live skills whose functions returned no text, which is logged once."""
         self._nested_skills = _nested_skills(self._skills.values())
         self._contents = {path: dict(self._all_files(skill)) for path, skill in self._skills.items()}
         self._scan = self._build_scan()
@@ -71,7 +73,8 @@ class CodeSource(Source):
             if found is None:
                 raise SourceError(f"{path}/{SKILL_FILE} no longer exists")
             skill, values = found
-        return await resolve(skill, SkillRequest(entry.uri, values), entry.frontmatter, self._limits)
+        request = SkillRequest(entry.uri, values)
+        return await resolve(skill, request, entry.frontmatter, self._limits, self._warned)
 
     def _build_scan(self) -> Scan:
         entries: list[SkillRecord] = []

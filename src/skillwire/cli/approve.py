@@ -16,7 +16,7 @@ from skillwire.cli.remote import APPROVAL, find_unpacked, open_host, print_files
 from skillwire.cli.select_skills import SelectedSkills, select_skills, targets_of
 from skillwire.cli.skill_texts import print_texts
 from skillwire.cli.state import open_existing_state, open_state
-from skillwire.cli.targets import Allow, TokenEnv
+from skillwire.config.server_targets import Allow, TokenEnv
 from skillwire.core.concurrency import process_in_order
 from skillwire.core.patterns import is_pattern
 from skillwire.errors import SkillwireError, UsageError

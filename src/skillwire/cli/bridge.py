@@ -15,13 +15,14 @@ from skillwire.app.areas import bridge_parts, with_area_additions
 from skillwire.app.bridge_admin import BridgeAdmin
 from skillwire.app.gateway import ServedLibrary, report_selection
 from skillwire.app.http import Endpoint
+from skillwire.app.live_report import live_lines, report_changes
 from skillwire.app.process import log_to_stderr, run_loop
 from skillwire.app.service import HttpOptions, Service, serve_at
 from skillwire.area import ServerContext
 from skillwire.cli.state import state_or_error
-from skillwire.cli.targets import Allow, resolve_targets
 from skillwire.config.clients.known import KnownServers, is_address, known_servers
 from skillwire.config.library import load
+from skillwire.config.server_targets import Allow, resolve_targets
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
 from skillwire.core.patterns import Selection
 from skillwire.core.problem import Rule
@@ -44,6 +45,7 @@ from skillwire.terminal.options import (
     COMPATIBILITY,
     MODELS,
     SERVERS,
+    AccessLog,
     AllowHost,
     AllowOrigin,
     AllowPublic,
@@ -124,6 +126,7 @@ def bridge(
     allow_host: AllowHost = None,
     allow_origin: AllowOrigin = None,
     no_well_known: NoWellKnown = False,
+    access_log: AccessLog = False,
 ) -> int:
     """Expose the skills of several MCP servers through one.
 
@@ -159,7 +162,7 @@ def bridge(
         list_nonconforming=list_nonconforming,
     )
     selection = Selection(only or (), exclude or ())
-    endpoint = HttpOptions(http, token_env, allow_public, allow_host, allow_origin).endpoint()
+    endpoint = HttpOptions(http, token_env, allow_public, allow_host, allow_origin, access_log).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # one character for each bridge in the chain
     with state_or_error() as state:
         run_loop(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known, selection).run)
@@ -194,6 +197,7 @@ class _Bridge:
             )
             _print_summary(await load(library), len(links))
             report_selection(library)
+            report_changes(library, catalog_problems, live_lines())
             # Only each server knows who may see its skills, so shared caches must not store any response.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(
@@ -265,10 +269,10 @@ def _print_summary(catalog: Catalog, servers: int) -> None:
     withheld = [catalog.withheld_report(entry) for entry in catalog.withheld]
     offered = len(catalog.entries) - len(withheld)
     every = f"{pluralize(len(catalog.entries), 'skill')} of {pluralize(servers, 'server')}"
-    console.print(f"{every}; {offered} offered to models and people")
+    console.print(f"{every}; {offered:,} offered to models and people")
     for problem in catalog.problems:
         if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST, Rule.STATE_FAILED}:
-            console.print(Text(escape_invisible(f"{problem.path}: {problem.message}")))
+            console.print(Text(str(problem)))
     held_back = [problem for problem in catalog.problems if problem.rule is Rule.NOT_PASSED_ON]
     for problem in held_back[:_SHOWN]:
         console.print(Text(escape_invisible(f"{problem.path}: {problem.message}; {problem.hint}")))

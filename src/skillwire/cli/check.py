@@ -108,7 +108,7 @@ def check(
     if reported and found.complete and not any(map(found.covers, reported)):
         print_notice("the selected rules are checked only with `--contract`")
     kind = "json" if json else format
-    (found.print_text if kind == "text" else FORMATS[kind])(found.problems, found.library)
+    FORMATS[kind](found.problems, found.library)
     return _summarise(found, strict=strict)
 
 
@@ -199,6 +199,9 @@ def _summarise(found: CheckResult, *, strict: bool) -> int:
         good += f", {hidden} of them not listed to clients"
     left_out = f"; {pluralize(found.unchanged, 'skill')} without changes {since} left out"
     stderr_console().print(f"{good}; {counts}{left_out if found.unchanged else ''}")
-    if not found.good and not found.problems:
+    if found.fixed is not None and found.problems:
+        nothing = "nothing here can be fixed automatically"
+        stderr_console().print("fix the remaining problems by hand" if found.fixed else nothing)
+    if found.is_empty and not found.problems:
         stderr_console().print(NO_SKILLS)
-    return 1 if errors or (strict and (warnings or not found.good)) else 0
+    return 1 if errors or (strict and (warnings or found.is_empty)) else 0

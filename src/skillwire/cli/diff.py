@@ -11,7 +11,8 @@ from rich.text import Text
 from skillwire.cli.remote import find_unpacked, open_host
 from skillwire.cli.skill_texts import print_texts
 from skillwire.cli.state import open_state
-from skillwire.cli.targets import Allow, TokenEnv, skill_targets
+from skillwire.cli.targets import skill_targets
+from skillwire.config.server_targets import Allow, TokenEnv
 from skillwire.host.approvals.questions import Changes
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill

@@ -1,27 +1,23 @@
 """Find the skill, source or server that an argument names."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path, PurePosixPath
 
 from skillwire.config.choice import ConfigChoice, ConfigFlags, choose_config
-from skillwire.config.clients.known import KnownServers, known_servers, parse_label
 from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.file import SourceSettings
 from skillwire.config.library import load_library
 from skillwire.config.settings import SKILLS_DIR
-from skillwire.config.source_config import source_parts
-from skillwire.config.source_kinds import SCHEME, is_server_url, local_path
-from skillwire.config.typed_sources import check_spaces, typed_source
+from skillwire.config.source_kinds import local_path
+from skillwire.config.sources_and_servers import PATHS, SourcesAndServers
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.errors import UsageError
 from skillwire.host.connections.labels import is_label
-from skillwire.host.connections.target import COMMAND
 from skillwire.library.library import Library
 from skillwire.library.names import (
     AmbiguousNameError,
@@ -33,9 +29,6 @@ from skillwire.library.names import (
 from skillwire.protocol.delivery import detect_archive_format
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import NoSuchSkillError, pluralize
-
-_PATHS = (".", "/", "~")
-"""The characters with which a path may begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +69,7 @@ def find_skill(
         raise UsageError(f"{quoted(skill)} is a file", hint=_skill_hint(skill))
     is_folder = Path(skill).is_dir()
     named = sources or _has_default_sources(config)
-    if _is_path(skill) or (skill.startswith(_PATHS) and not named):
+    if _is_path(skill) or (skill.startswith(PATHS) and not named):
         return _in_folder(skill, config, follow_links=follow_links)
     if not is_folder and not named:
         raise UsageError(
@@ -107,7 +100,7 @@ def _is_path(skill: str) -> bool:
     An argument may also be a path in the text of a skill, such as `/workspace/review/skill.md`, that does not
     exist on this machine.
     """
-    return skill.startswith(_PATHS) and local_path(skill).exists()
+    return skill.startswith(PATHS) and local_path(skill).exists()
 
 
 def find_in(library: Library, skill: str) -> FoundSkill:
@@ -201,63 +194,6 @@ def _not_found_error(library: Library, skill: str) -> NoSuchSkillError:
     names = Names(catalog)
     hint = names.explain(skill) or did_you_mean(skill, names.handles()) or where
     return NoSuchSkillError(f"there is no skill {quoted(skill)}", hint=hint)
-
-
-@dataclass(frozen=True, slots=True)
-class SourcesAndServers:
-    """Arguments of a command, divided into sources and servers."""
-
-    sources: tuple[str, ...] = ()
-    servers: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, arguments: Sequence[str] | None, *, with_token: bool = False) -> "SourcesAndServers":
-        """Divide the arguments. `with_token` tells whether servers get a token.
-
-        Raises `UsageError` for an argument that could be both, or is neither.
-        """
-        check_spaces(arguments or ())
-        typed = [
-            each if each.startswith(COMMAND) else typed_source(each, with_token=with_token)
-            for argument in arguments or ()
-            for each in ([argument] if argument.startswith(COMMAND) else source_parts(argument) or [argument])
-        ]
-        known = cache(
-            lambda: known_servers(os.environ)
-        )  # read the clients' files only if a label is possible
-        servers = [argument for argument in typed if _is_server(argument, known)]
-        return cls(tuple(each for each in typed if each not in servers), tuple(servers))
-
-
-def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
-    """Return whether an argument names a server.
-
-    A command, a URL that ends in `/mcp` or has the prefix `mcp+`, and a label with a colon (`github:`) name a
-    server. A path, the name of an archive and any other URL name a source. A word without a colon names a
-    source if it exists as a path, else the server with this label. Raises `UsageError` for such a word if it
-    is both, or neither.
-    """
-    if argument.startswith(COMMAND) or is_server_url(argument):
-        return True
-    label, explicit = parse_label(argument), argument.endswith(":")
-    if label is None or argument.startswith(_PATHS):
-        return False
-    if not explicit and SCHEME.match(argument):
-        return False
-    exists = not explicit and local_path(argument).exists()
-    if exists and label in known().labels:
-        raise UsageError(
-            f"{quoted(argument)} is both a folder and the label of a server",
-            hint=f"write `./{argument}` for the folder, or `{argument}:` for the server",
-        )
-    if exists or detect_archive_format(argument) is not None:
-        return False
-    if label not in known().labels and not explicit:
-        raise UsageError(
-            f"the folder {quoted(argument)} does not exist, and no server has this label",
-            hint=f"write `./{argument}` for a folder; `skillwire servers` lists the servers",
-        )
-    return True
 
 
 def find_local_or_servers(

@@ -7,12 +7,12 @@ from urllib.parse import unquote
 
 from cyclopts import Parameter
 
-from skillwire.cli.find import SourcesAndServers
-from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.choice import ConfigChoice, ConfigOptions, choose_config
 from skillwire.config.faults import faults_of_empty_sources
 from skillwire.config.library import check_command, load_library
 from skillwire.config.report import located
+from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.sources_and_servers import SourcesAndServers
 from skillwire.core.patterns import TextFilter
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord
@@ -53,7 +53,11 @@ def list_skills(
     ] = None,
     paths: Annotated[bool, Parameter(help="On a terminal, also show the path of each skill.")] = False,
     problems: Annotated[
-        bool, Parameter(help="Print every problem, also each name that several skills share.")
+        bool,
+        Parameter(
+            help="Print every problem, also each name that several skills share, and the problems that a "
+            "server itself reports."
+        ),
     ] = False,
     no_pager: NoPager = False,
     follow_links: FollowLinks = False,

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.cli.state import open_state
-from skillwire.cli.targets import Allow, resolve_targets
 from skillwire.config.clients.known import is_address, parse_label
+from skillwire.config.server_targets import Allow, resolve_targets
 from skillwire.config.settings import state_folder_from, token_from
 from skillwire.errors import KeyringStateError, LoginError, StateError, UsageError
 from skillwire.host.connections.target import Target

@@ -14,8 +14,9 @@ from rich.text import Text
 
 from skillwire.cli.remote import find, open_host, print_host_problems
 from skillwire.cli.state import open_existing_state
-from skillwire.cli.targets import Allow, TokenEnv, resolve_targets, skill_targets
+from skillwire.cli.targets import skill_targets
 from skillwire.config.file import ConfigFile, SourceSettings, default_config
+from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.source_config import source_specs
 from skillwire.config.source_kinds import local_path
 from skillwire.errors import SkillwireError, UsageError

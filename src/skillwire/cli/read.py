@@ -7,8 +7,8 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.cli.find import FoundSkill, find_local_or_servers
-from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.choice import ConfigOptions
+from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
 from skillwire.core.names import SKILL_FILE
 from skillwire.errors import NotServedError
 from skillwire.features.content import with_meta

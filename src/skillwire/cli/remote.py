@@ -26,6 +26,7 @@ from skillwire.host.dialects.client import Listing
 from skillwire.host.host import Host
 from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri
 from skillwire.host.hosted_template import HostedTemplate
+from skillwire.host.own_problems import MANY_SHOWN
 from skillwire.host.registry import HostTemplateNameError, NoLabelError, Registry
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.store.approvals import ApprovalStatus
@@ -204,7 +205,7 @@ def list_servers(
     If `rows` is not None, prints JSON: first `rows`, then one row for each skill or template of a server.
     Prints the problems with servers to stderr. The exit code is 1 if one of them is an error.
     """
-    registry, own_problems = anyio.run(_discover, targets)
+    registry, own_problems = anyio.run(_discover, targets, view.problems)
     skills, templates = registry.skills, registry.templates
     if (text := view.text) is not None:
         skills = [each for each in skills if text.accepts(each.name, each.path, each.description)]
@@ -236,10 +237,15 @@ def _print_shared_names(names: Sequence[str]) -> None:
         stderr_console().print(message, style="yellow")
 
 
-async def _discover(targets: Sequence[Target]) -> tuple[Registry, list[str]]:
-    """Return what the servers list. If they list nothing, also return the problems that they report."""
+async def _discover(targets: Sequence[Target], problems: bool) -> tuple[Registry, list[str]]:  # noqa: FBT001 - called by `anyio.run`
+    """Return what the servers list, and the problems that they report.
+
+    These are read if the servers list nothing, and all of them with `problems`.
+    """
     async with open_host(targets) as host:
         registry = await host.discover()
+        if problems:
+            return registry, await host.own_problems(MANY_SHOWN)
         return registry, [] if registry.skills or registry.templates else await host.own_problems()
 
 

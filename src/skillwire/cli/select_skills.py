@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from skillwire.cli.find import label_of
 from skillwire.cli.remote import CommandHost, find, print_causes
-from skillwire.cli.targets import resolve_targets, skill_targets
+from skillwire.cli.targets import skill_targets
+from skillwire.config.server_targets import resolve_targets
 from skillwire.core.patterns import is_pattern, matches
 from skillwire.errors import SkillwireError
 from skillwire.host.connections.target import Target

@@ -32,6 +32,7 @@ from skillwire.terminal.options import (
     CONFIGURATION,
     MODELS,
     SELECTION,
+    AccessLog,
     AllowHost,
     AllowOrigin,
     AllowPublic,
@@ -41,6 +42,7 @@ from skillwire.terminal.options import (
     ListNonconforming,
     NoWellKnown,
     Only,
+    Pin,
     PromptContents,
     validate_budget,
 )
@@ -91,6 +93,7 @@ def serve(
             group=MODELS, metavar="N", show_default=True, help="Maximum length of that list, in tokens."
         ),
     ] = DEFAULT_TOKENS,
+    pin: Pin = None,
     tools: Annotated[
         Literal["always", "auto", "never"] | None,
         Parameter(
@@ -170,6 +173,7 @@ def serve(
     allow_host: AllowHost = None,
     allow_origin: AllowOrigin = None,
     no_well_known: NoWellKnown = False,
+    access_log: AccessLog = False,
     areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),
 ) -> int:
     """Serve skills to MCP clients over stdio or HTTP, and notify clients of changes.
@@ -209,6 +213,8 @@ def serve(
         editable=allow_config,
         selection=Selection(only or (), exclude or ()),
     )
+    configured = () if chosen.file is None else SourceSettings.read(chosen.file).pinned
+    pinned = [*(pin or ()), *configured]
     serve_options = ServeOptions(
         Channel(choices.catalog),
         validate_budget(catalog_tokens),
@@ -223,9 +229,10 @@ def serve(
         legacy_uris=legacy_uris,
         scheme=scheme,
         authority=authority,
+        pinned=pinned,
         additions=gateway.additions,
     )
-    reachable = HttpOptions(http, token_env, allow_public, allow_host, allow_origin)
+    reachable = HttpOptions(http, token_env, allow_public, allow_host, allow_origin, access_log)
     endpoint = reachable.endpoint(lets_in=next((part.lets_in for part in parts if part.lets_in), ""))
     private = endpoint is not None and endpoint.token is not None
     freshness = Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private)
@@ -237,7 +244,7 @@ def serve(
         gateway=gateway,
         well_known=not no_well_known,
     )
-    serve_service(service, endpoint, before=partial(start, gateway))
+    serve_service(service, endpoint, before=partial(start, gateway, pinned))
     return 0
 
 

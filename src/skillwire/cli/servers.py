@@ -9,8 +9,8 @@ from cyclopts import Parameter
 
 from skillwire.cli.server_table import ServerRow, print_servers, with_logins
 from skillwire.cli.state import open_existing_state
-from skillwire.cli.targets import Allow, TokenEnv, may_reach, resolve_targets
 from skillwire.config.clients.known import KnownServer, KnownServers, MayReach, known_servers
+from skillwire.config.server_targets import Allow, TokenEnv, may_reach, resolve_targets
 from skillwire.config.settings import state_folder_from
 from skillwire.errors import UsageError
 from skillwire.host.login.tokens import with_login

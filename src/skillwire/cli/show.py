@@ -5,8 +5,8 @@ from typing import Annotated
 from rich.text import Text
 
 from skillwire.cli.find import FoundSkill, TemplateFoundError, find_local_or_servers
-from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.choice import ConfigOptions
+from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
 from skillwire.core.json_text import json_bytes
 from skillwire.core.record import Json, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate

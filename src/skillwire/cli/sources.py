@@ -125,8 +125,8 @@ def sources(
     """List, add, remove or update the sources in the configuration file.
 
     Commands use these sources if you name none, or with `--with-config`. A running server follows the file.
-    `update` fetches archives, repositories and websites now. Folders are always current. A running server
-    fetches repositories and websites every five minutes.
+    `update` fetches archives, repositories and websites now. Folders are always current. Running
+    servers follow within five minutes.
 
     For example:
 
@@ -238,7 +238,8 @@ def _update(opened: list[OpenedSource], *, as_json: bool) -> int:
                 print_line(f"{source.label}\t{source.status}, nothing to fetch")
     for label, reason in failures.items():
         print_error(f"cannot fetch {quoted(label)}: {reason}")
-    stderr_console().print(f"{pluralize(len(fetched), 'source')} fetched")
+    follow = "; running servers follow within 5 minutes" if fetched else ""
+    stderr_console().print(f"{pluralize(len(fetched), 'source')} fetched{follow}")
     return 1 if failures else 0
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import anyio
 from cyclopts import Parameter
 
-from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
+from skillwire.config.server_targets import Allow, TokenEnv, resolve_targets
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import LoginRequiredError, UnavailableError, UsageError
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
@@ -172,7 +172,7 @@ def _summary(found: _Found, outcome: Outcome) -> str:
     pairs = sum(each.finding is None for each in found.compared)
     surfaces = f", {pluralize(pairs, 'prompt')} equal to the resources" if found.compared else ""
     verdict = outcome.name.lower().replace("_", " ")
-    result = f"{verdict}: {good} of {pluralize(len(skills), 'skill')} as listed{surfaces}"
+    result = f"{verdict}: {good:,} of {pluralize(len(skills), 'skill')} as listed{surfaces}"
     return "; ".join([result, *found.notes, pluralize(found.report.count, "finding")])
 
 

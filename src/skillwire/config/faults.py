@@ -9,6 +9,8 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.library.library import Library
 from skillwire.sources.base import Scan, Source
 
+_REASONS = frozenset({Rule.SOURCE_WAITING, Rule.SKILL_FILE_NAME})
+"""Rules whose violations are warnings, and reasons why a source has no skills."""
 MAX_SHOWN = 10
 """Maximum number of problems of one source that are printed."""
 
@@ -27,9 +29,7 @@ def faults_of(library: Library, source: Source) -> Sequence[Problem]:
     if scan.entries or scan.templates:
         return ()
     errors = [
-        problem
-        for problem in scan.problems
-        if problem.severity is Severity.ERROR or problem.rule is Rule.SOURCE_WAITING
+        problem for problem in scan.problems if problem.severity is Severity.ERROR or problem.rule in _REASONS
     ]
     return [replace(each, path=join_place(source.place, each.path)) for each in errors[:MAX_SHOWN]]
 

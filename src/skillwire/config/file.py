@@ -18,6 +18,8 @@ _SOURCES = "sources"
 _ALLOWED_ORIGINS = "allowed-origins"
 _LIMITS = "limits"
 _STATIC = "static"
+_CATALOG = "catalog"
+_PIN = "pin"
 _SECTION = "visibility"
 
 
@@ -137,6 +139,8 @@ class SourceSettings:
     limits: Mapping[str, int] | None = None
     static: bool = False
     """Whether the list of skills stays the same after startup."""
+    pinned: tuple[str, ...] = ()
+    """Patterns for the skills that come first in the list for models."""
     folder: Path = Path()
     """The folder of the file. Relative paths in the file start there."""
 
@@ -154,6 +158,7 @@ class SourceSettings:
             tuple(origins),
             _limits(file, read.get(_LIMITS, {})),
             _static(file, read.get(_STATIC, False)),
+            _pinned(file, read.get(_CATALOG, {})),
             file.path.absolute().parent,
         )
 
@@ -251,6 +256,13 @@ def _static(file: ConfigFile, value: object) -> bool:
     return value
 
 
+def _pinned(file: ConfigFile, section: object) -> tuple[str, ...]:
+    if not isinstance(section, Mapping):
+        raise file.broken(f"`{_CATALOG}` is not a table")
+    found = cast("Mapping[str, object]", section)
+    return tuple(_list(file, found, _PIN, "strings", lambda each: isinstance(each, str)))
+
+
 def _key(name: str) -> str:
     """Return the key in the file for the name of a field."""
     return name.replace("_", "-")
@@ -296,7 +308,7 @@ def decide_all(
     """
     import tomlkit  # noqa: PLC0415 - not needed to read
 
-    from skillwire.config.toml_edit import table_in  # noqa: PLC0415
+    from skillwire.config.toml_edit import has_comment, table_in  # noqa: PLC0415
 
     def change(document: Values, make: Callable[[], Any] = tomlkit.table) -> None:
         section = table_in(document, _SECTION, make)
@@ -306,7 +318,7 @@ def decide_all(
                 section.pop(uri, None)
             else:
                 _write_override(table_in(section, uri, make), left)
-        if not section:
+        if not section and not has_comment(section):
             del document[_SECTION]
 
     def rewrite(document: Values) -> None:

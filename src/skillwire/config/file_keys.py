@@ -12,10 +12,18 @@ from skillwire.safe_text import quoted
 SOURCE_KEYS = ("source", "label", "prefix", "token-env")
 VISIBILITY_SIDES = ("assistant", "user")
 LIMIT_KEYS = tuple(sorted(field.name for field in fields(Limits)))
+CATALOG_KEYS = ("pin",)
 CHECK_KEYS = ("select", "ignore", "severity", "baseline")
-TOP_KEYS = ("sources", "allowed-origins", "limits", "static", "visibility", "check")
+SEARCH_KEYS = ("semantic", "endpoint", "model", "token-env")
+TOP_KEYS = ("sources", "allowed-origins", "limits", "static", "visibility", "check", "catalog", "search")
 
-_INSIDE: Mapping[str, Sequence[str]] = {"sources": SOURCE_KEYS, "limits": LIMIT_KEYS, "check": CHECK_KEYS}
+_INSIDE: Mapping[str, Sequence[str]] = {
+    "sources": SOURCE_KEYS,
+    "limits": LIMIT_KEYS,
+    "check": CHECK_KEYS,
+    "catalog": CATALOG_KEYS,
+    "search": SEARCH_KEYS,
+}
 _SKILL_URI = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*://[^\s?#]+/{re.escape(SKILL_FILE)}")
 
 
@@ -29,7 +37,7 @@ def fault_of_keys(read: Mapping[str, object]) -> str | None:
     for number, source in enumerate(_list(read.get("sources")), start=1):
         if (fault := _unknown(source, SOURCE_KEYS, f"source number {number}")) is not None:
             return fault
-    for table in ("limits", "check"):
+    for table in ("limits", "check", "catalog", "search"):
         if (fault := _unknown(read.get(table), _INSIDE[table], f"`[{table}]`")) is not None:
             return fault
     visibility = read.get("visibility")

@@ -139,12 +139,12 @@ class CheckResult:
     """Number of skills that pass the check."""
     verdict: tuple[str, str] = ("can be served", "can be served")
     """The words after the number of skills in the summary: singular and plural."""
-    print_text: Print = print_text
-    """Prints the problems in the format `text`."""
     select: Callable[[Iterable[Problem]], Iterable[Problem]] = iter
     """Removes the problems of skills that are not reported."""
     with_contract: bool = False
     """Whether the rules of the repository contract were checked."""
+    fixed: int | None = None
+    """With `--fix`, the number of files that were written or removed. None if nothing was to be fixed."""
     since: str | None = None
     """The commit since which skills must have changed to be reported. If None, all are reported."""
     selected: int = 0
@@ -156,6 +156,13 @@ class CheckResult:
     def complete(self) -> bool:
         """Whether the problems of all skills are reported."""
         return self.since is None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no skill at all, not even one that cannot be served."""
+        catalog = self.library.catalog
+        errors = any(problem.severity is Severity.ERROR for problem in catalog.problems)
+        return not (catalog.entries or catalog.templates or errors)
 
     def covers(self, rule: Rule) -> bool:
         """Return whether all problems with this rule are in the result."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from skillwire.config.program_hint import program_hint
 from skillwire.config.settings import state_folder_from
@@ -29,6 +30,7 @@ _MCP_URL = re.compile(r"(?:mcp\+)?https?://[^?#]*/mcp/?(?:\?[^#]*)?|mcp\+https?:
 """Matches the URL of an MCP server: its path ends in `mcp`, or it has the prefix `mcp+`."""
 _LAST_SLASH = re.compile(r"\A([^?]*/mcp)/(?=\?|\Z)", re.IGNORECASE)
 _WEB_URLS = ("https://", "http://", f"{_WEB}https://", f"{_WEB}http://")
+_FILE_URL = re.compile(r"file:/+", re.IGNORECASE)
 _PATH_HINT = "for example `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
 """The environment variables from which GitHub's own tools read a token. The token is sent only to GitHub."""
@@ -191,6 +193,9 @@ def _open_folder(address: SourceArgument, options: SourceOptions) -> Source:
         if server := program_hint(address.text):
             hint = f"for `list`, {server}; else {hint}"
         raise UsageError(f"{quoted(address.text)} is a file", hint=hint)
+    if _is_bare_repository(path):
+        fault = f"{quoted(address.text)} is a bare git repository, and not a folder with skills"
+        raise UsageError(fault, hint=f"write {quoted(f'git+{path.absolute().as_uri()}')} to use its skills")
     if not path.is_dir() and not options.live:
         from skillwire.config.meant_address import github_spelling  # noqa: PLC0415 - rarely needed
 
@@ -206,6 +211,11 @@ def _open_folder(address: SourceArgument, options: SourceOptions) -> Source:
         keep_good=options.serving,
         digests=options.cache / "digests" if options.serving else None,
     )
+
+
+def _is_bare_repository(path: Path) -> bool:
+    """Return whether a folder is the inside of a git repository, which contains no files of skills."""
+    return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
 
 
 def _open_archive(address: SourceArgument, options: SourceOptions) -> Source:
@@ -325,6 +335,10 @@ def kind_of(argument: str) -> SourceKind:
     """Return the kind of source that an argument names. Raises `UsageError`."""
     kind = next((kind for kind in KINDS if kind.accepts(argument)), None)
     if kind is None:
+        if _FILE_URL.match(argument):
+            path = unquote(_FILE_URL.sub("/", argument))
+            hint = f"write {quoted(path)} for a folder, or {quoted(f'git+{argument}')} for a repository"
+            raise UsageError(f"{quoted(argument)} is not a known kind of source", hint=hint)
         known = ", ".join(f"{kind.name} ({kind.example})" for kind in KINDS)
         raise UsageError(f"{quoted(argument)} is not a known kind of source", hint=f"known kinds: {known}")
     return kind

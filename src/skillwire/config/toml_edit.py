@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import InlineTable
+from tomlkit.items import InlineTable, Item
 
 Change = Callable[[MutableMapping[str, Any]], None]
 """A function that makes a change, in a tomlkit document or in plain values."""
@@ -24,6 +24,11 @@ def table_in(
     return parent[key]
 
 
+def has_comment(table: MutableMapping[str, Any]) -> bool:
+    """Return whether a table contains a comment, which may be about the table that follows it."""
+    return isinstance(table, Item) and "#" in table.as_string()
+
+
 def changed(text: str, attempts: Sequence[Change]) -> str | None:
     """Return `text` after the first attempt that has exactly the expected effect, or None if none has.
 
@@ -32,15 +37,16 @@ def changed(text: str, attempts: Sequence[Change]) -> str | None:
     """
     values = _values(text)
     attempts[0](values)
-    if (expected := _plain(values)) == _values(text):
+    if _plain(values) == _values(text):
         return text
+    expected = _settings(_plain(values))
     whole = _with_final_newline(text)
     for attempt in attempts:
         try:
             document = tomlkit.parse(whole)
             attempt(document)
             after = tomlkit.dumps(document)
-            if _values(after) == expected:
+            if _settings(_values(after)) == expected:
                 return after
         except (TOMLKitError, tomllib.TOMLDecodeError, LookupError):
             continue  # tomlkit cannot change some ways to write a table
@@ -53,6 +59,11 @@ def _values(text: str) -> dict[str, Any]:
     Floats become strings, because `nan` does not equal itself.
     """
     return tomllib.loads(text, parse_float=str)
+
+
+def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values without empty tables, which may be left because of a comment and set nothing."""
+    return {key: value for key, value in values.items() if value != {}}
 
 
 def _plain(value: Any) -> Any:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from skillwire.contract.editing import Edit, EditableFrontmatter
 from skillwire.contract.fixes import FIRST_VERSION, apply_fixes
-from skillwire.contract.repository import check_one
 from skillwire.contract.rules.block import is_semver
+from skillwire.contract.rules.check import check_skill
 from skillwire.contract.rules.references import FOLDER, SUFFIX, place_fault
 from skillwire.contract.rules.skill import (
     ContractSkill,
@@ -136,7 +136,7 @@ def _with_block(
     subject = ContractSkill(replace(facts, frontmatter=draft.values), key, known)
     if fault := id_fault(subject.namespace, "id"):
         raise NotAdoptedError(fault, f"rename the skill, for example {quoted(f'skill-{subject.namespace}')}")
-    for inner in (text.split("\n"), _as_json(known)):
+    for inner in (text.rstrip("\n").split("\n"), _as_json(known)):
         lines = [f"{format_scalar(key)}:", *(f"  {line}" if line else "" for line in _lines(subject, inner))]
         block = "\n".join(lines).rstrip("\n") + "\n"
         try:
@@ -160,9 +160,11 @@ def _contains(block: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
 
 
 def _lines(subject: ContractSkill, inner: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of the block: an `id` and `version` if they are missing, then the lines `inner`.
+    """Yield the lines of the block.
 
-    If `metadata.yaml` has no fields, capabilities and references from the skill's files replace `inner`.
+    They are an `id` and a `version` if `metadata.yaml` has none, its lines `inner`, then the capabilities and
+    the references to the skill's files. If `metadata.yaml` has capabilities or references, it decides alone
+    which files are published.
     """
     if "id" not in subject.block:
         yield f"id: {format_scalar(subject.namespace)}"
@@ -170,12 +172,14 @@ def _lines(subject: ContractSkill, inner: Iterable[str]) -> Iterator[str]:
         yield f'version: "{FIRST_VERSION}"'
     if subject.block:
         yield from inner
-        return  # capabilities are added by their fix, which knows the references
+    if "references" in subject.block or "capabilities" in subject.block:
+        return
     references = dict(_found_references(subject.facts.files or ()))
-    complete: dict[str, Json] = {ref_id: {"path": path} for ref_id, path in references.items()}
-    yield "capabilities:"
-    for uri in expected_uris(replace(subject, block={"references": complete})):
-        yield f"  - {uri}"
+    if not subject.block:  # otherwise, the fix for missing capabilities adds them
+        complete: dict[str, Json] = {ref_id: {"path": path} for ref_id, path in references.items()}
+        yield "capabilities:"
+        for uri in expected_uris(replace(subject, block={"references": complete})):
+            yield f"  - {uri}"
     if references:
         yield "references:"
     for ref_id, path in references.items():
@@ -217,5 +221,6 @@ def _reject_new_errors(
 
 
 def _errors(facts: SkillFacts, fields: Mapping[str, Json], key: str) -> Iterator[Problem]:
-    found = check_one(replace(facts, frontmatter=fields, problems=()), key).problems
+    """Yield the errors that the contract's own rules find. The block cannot cause errors of other rules."""
+    found = check_skill(replace(facts, frontmatter=fields, problems=()), key)
     return (problem for problem in found if problem.severity is Severity.ERROR)

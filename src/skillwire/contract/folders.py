@@ -7,12 +7,19 @@ from pathlib import Path
 
 from skillwire.config.report import places
 from skillwire.config.source_kinds import is_folder
-from skillwire.contract.repository import CheckedCatalog, CheckedSkill, check_catalog, display_path
-from skillwire.contract.rules.skill import ContractSkill, SkillFacts
+from skillwire.contract.repository import (
+    CheckedCatalog,
+    CheckedSkill,
+    check_catalog,
+    check_one,
+    display_path,
+)
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, key_of
 from skillwire.contract.rules.standard import METADATA_FILE, block_for_metadata_file, metadata_hint
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import SkillwireError
+from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.positions import find_positions, format_field_path
 from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.frontmatter.yaml12 import load
@@ -52,6 +59,8 @@ class SkillFolders:
     """The URI of the `SKILL.md` of each skill that can be served."""
     own: frozenset[str]
     """The skills in local folders that the user named. Skills in fetched copies are not included."""
+    unreadable: Mapping[str, Path]
+    """The folders of the skills in local folders whose frontmatter cannot be read. They are not checked."""
 
 
 def check_folders(library: Library, key: str | None) -> SkillFolders:
@@ -61,12 +70,14 @@ def check_folders(library: Library, key: str | None) -> SkillFolders:
     found = dict(_files_with_errors(library))
     broken = {path: file.parent for path, file in found.items() if path not in served and file.is_file()}
     more = [facts for path, folder in broken.items() if (facts := _facts(path, folder, catalog.problems))]
+    readable = {facts.path for facts in more}
+    unreadable = {path: folder for path, folder in broken.items() if path not in readable}
     folders = {path: Path(entry.origin.location) for path, entry in served.items()}
     uris = {path: entry.uri for path, entry in served.items()}
     named = {source.label for source in library.sources if is_folder(source.place)}
     own = {path for path, entry in served.items() if entry.origin.source in named} | broken.keys()
     checked = check_catalog(catalog, key, more=more)
-    return SkillFolders(checked, {**broken, **folders}, uris, frozenset(own))
+    return SkillFolders(checked, {**broken, **folders}, uris, frozenset(own), unreadable)
 
 
 def _files_with_errors(library: Library) -> Iterator[tuple[str, Path]]:
@@ -88,6 +99,21 @@ def _facts(path: str, folder: Path, problems: tuple[Problem, ...]) -> SkillFacts
         return None
     own = tuple(problem for problem in problems if problem.path == path)
     return SkillFacts(path, folder.resolve().name, fields.values, frozenset(_paths(folder)), own)
+
+
+def check_content(
+    path: str, folder: Path, content: bytes, skills: SkillFolders, key: str | None
+) -> CheckedSkill | None:
+    """Check a skill as if its `SKILL.md` had this content. Return None if the content cannot be read.
+
+    Relations to other skills are not checked.
+    """
+    name = folder.resolve().name
+    document = read_document(content, path, name)
+    if document.frontmatter is None:
+        return None
+    facts = SkillFacts(path, name, document.frontmatter, frozenset(_paths(folder)), document.problems)
+    return check_one(facts, key_of(facts.frontmatter, key, skills.checked.new_key))
 
 
 def _paths(folder: Path) -> Iterator[str]:

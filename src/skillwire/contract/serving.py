@@ -62,13 +62,13 @@ def check_before_serving(library: Library, key: str | None, *, tolerant: bool) -
 
     If there is an error, and `tolerant` is not set, raises `SourceError` instead of printing the summary.
     """
-    from skillwire.contract.report import print_contract_problems  # noqa: PLC0415 - as above
+    from skillwire.config.report import located  # noqa: PLC0415 - as above
     from skillwire.contract.repository import check_catalog  # noqa: PLC0415
-    from skillwire.terminal.output import stderr_console  # noqa: PLC0415
+    from skillwire.terminal.output import print_problems, stderr_console  # noqa: PLC0415
 
     found = check_catalog(library.catalog, key)
     console = stderr_console()
-    print_contract_problems(console, found.errors)
+    print_problems(console, located(found.errors, library))
     good = sum(1 for _ in found.repository.valid)
     keep = "keeps" if good == 1 else "keep"
     if found.errors and not tolerant:

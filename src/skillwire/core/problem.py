@@ -93,6 +93,7 @@ class Rule(StrEnum):
     CONFIG_FAILED = "config-failed"
     WATCH_POLLING = "watch-polling"
     SEARCH_NOT_STORED = "search-not-stored"
+    SEARCH_BY_WORDS = "search-by-words"
     # What a server sent: entries
     ENTRY_SHAPE = "entry-shape"
     ENTRY_URI = "entry-uri"
@@ -246,5 +247,6 @@ class Problem:
         # Text from a server must not look like part of the sentence.
         path = quote_if_needed(self.path) if self.rule in SERVER_RULES else escape_invisible(self.path)
         field = f" {self.field}:" if self.field else ""
-        place = f"{path}{line}:{field} " if self.path else ""
+        # The message about a whole source names the source.
+        place = f"{path}{line}:{field} " if self.path not in {"", "."} else ""
         return f"{label}{place}{escape_invisible(self.message)}"

@@ -4,7 +4,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Self, TypeVar, overload
 
@@ -140,8 +140,12 @@ class DriveClient:
         token: str | None = None,
         auth: Auth | None = None,
         backoff: Backoff | None = None,
+        error_messages: bool = False,
     ) -> None:
         """Create a client. `token` is the server's token; `auth` is passed to the server's hooks.
+
+        If a resolver raises an exception, readers get the exception's type. With `error_messages`, they also
+        get its message, which may contain secrets.
 
         Raises `InvalidValueError` if `url` or `id` is invalid, or if the data about the program cannot be
         sent as JSON.
@@ -161,11 +165,11 @@ class DriveClient:
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._auth = auth
         self._backoff = backoff or Backoff()
-        self._exposed_paths = ExposedPaths()
+        self._exposed_paths = ExposedPaths(error_messages=error_messages)
         self._connected = anyio.Event()
         self._ended = anyio.Event()
-        self._lost = False
-        """Whether the last connection broke, or could not be established."""
+        self._lost = self._was_connected = False
+        """Whether the last attempt or connection failed, and whether there was ever a connection."""
         self._failure: RefusedByServerError | None = None
         self._running: AsyncExitStack | None = None
 
@@ -204,9 +208,9 @@ class DriveClient:
 
         A path that ends in `/skill.md` or `/SKILL.md` is a skill. A path that ends in `/prompt.md` or
         `/PROMPT.md` is a prompt. Any other path is an endpoint, which needs a `method` and a resolver. If the
-        path is already exposed (for an endpoint, with the same method), it is replaced. Raises
-        `InvalidValueError` if the path, an option or the resolver is invalid, and `UsageError` if the
-        positional arguments are incomplete or have wrong types.
+        path is already exposed (for an endpoint, with the same method), it is replaced; if that discards a
+        resolver, a warning is logged. Raises `InvalidValueError` if the path, an option or the resolver is
+        invalid, and `UsageError` if the positional arguments are incomplete or have wrong types.
         """
         options = Options(description, content_type, method, input_schema, output_schema)
         if isinstance(content, str) and resolver is not None:
@@ -279,6 +283,15 @@ class DriveClient:
         async with self:
             await self.until_ended()
 
+    def run_forever(self) -> None:
+        """Run the client in a new event loop, and return after Ctrl-C. Call this outside of async code.
+
+        A program that handles `KeyboardInterrupt` itself uses `run`. Raises `RefusedByServerError` if the
+        server refuses the program.
+        """
+        with suppress(KeyboardInterrupt):
+            anyio.run(self.run)
+
     async def until_connected(self) -> None:
         """Wait until the server has processed the registration.
 
@@ -328,8 +341,10 @@ class DriveClient:
         self._connected.set()
         if self._lost:
             self._lost = False
-            # As visible as the warning that the connection was lost.
-            _log.warning("connected to %s again", quoted(self._address.url))
+            # As visible as the warning that there was no connection.
+            again = " again" if self._was_connected else ""
+            _log.warning("connected to %s%s", quoted(self._address.url), again)
+        self._was_connected = True
 
     def _readable(self, error: RefusedByServerError) -> RefusedByServerError:
         """Return the error with the id of this program, if another program has registered with the id."""

@@ -16,7 +16,7 @@ from skillwire.drive.fields import MAX_DEPTH, TOO_DEEP, JsonFields, ShapeError, 
 from skillwire.drive.messages import CallClient, CallError, ErrorCode
 from skillwire.drive.paths import SKILL_LEAVES, LivePath, best_match
 from skillwire.drive.registration import GET, Auth, Descriptor, PathType, first_paragraph, without_none
-from skillwire.errors import InvalidValueError
+from skillwire.errors import InvalidValueError, NotFoundError
 from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.safe_text import quoted
 
@@ -35,8 +35,8 @@ Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
 """A function that answers calls to a path.
 
 It takes a `LiveRequest` and a `LiveContext`, only the request, or nothing. It returns the result or an
-awaitable. The result is Markdown for a skill, and any JSON value for a prompt or an endpoint. `None` means
-success without data.
+awaitable. The result is Markdown for a skill, and any JSON value for a prompt or an endpoint, where `None`
+means success without data. If there is nothing for the request, it raises `NotFoundError`.
 """
 
 
@@ -108,9 +108,15 @@ class ExposedPath:
 class ExposedPaths:
     """The paths that a program currently exposes, in the order in which it exposed them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, error_messages: bool = False) -> None:
+        """Expose no path yet. `error_messages` sends the messages of exceptions to readers."""
         self._exposed: dict[tuple[str, str], ExposedPath] = {}
         """The exposed paths by method and path."""
+        self._texts: set[tuple[str, str]] = set()
+        """The exposed paths with a text in place of a resolver."""
+        self._warned: set[tuple[str, str]] = set()
+        """The paths whose resolver returned something that is not text, which is logged once."""
+        self._error_messages = error_messages
         self.changed = anyio.Event()
         """An event that every change sets. The connection replaces the event before it reports the change."""
 
@@ -129,7 +135,12 @@ class ExposedPaths:
         if kind is PathType.SKILL and parsed.name_fault:
             message = "the skill at %s is not listed to MCP clients: %s; only HTTP and `callPath` read it"
             _log.warning(message, quoted(path), parsed.name_fault)
-        self._exposed[method, path] = ExposedPath(parsed, kind, method, descriptor, resolver, parameter_count)
+        key = method, path
+        if key in self._exposed and key not in self._texts:
+            message = "%s was already exposed; the earlier function is replaced; if you want that, %s"
+            _log.warning(message, quoted(path), "call `unexpose` first")
+        self._forget(key)
+        self._exposed[key] = ExposedPath(parsed, kind, method, descriptor, resolver, parameter_count)
         self.changed.set()
 
     def put_text(self, path: str, text: str, options: Options) -> None:
@@ -150,17 +161,24 @@ class ExposedPaths:
         )
         answer: Json = text if kind is PathType.SKILL else {"messages": [{"role": "user", "content": text}]}
         self.put(path, replace(options, description=description), lambda: answer)
+        self._texts.add((GET, path))
 
     def remove(self, path: str, method: str | None = None) -> None:
         """Stop exposing a path with a method, which is `GET` by default.
 
         Raises `InvalidValueError` if the path is not exposed with this method.
         """
-        if self._exposed.pop((method or GET, path), None) is None:
+        key = method or GET, path
+        if self._exposed.pop(key, None) is None:
             others = [of for of, known in self._exposed if known == path]
             hint = f" with this method; it has {', '.join(others)}" if others else ""
             raise InvalidValueError("path", path, f"exposed here{hint}")
+        self._forget(key)
         self.changed.set()
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        self._texts.discard(key)
+        self._warned.discard(key)
 
     def descriptors(self) -> list[Json]:
         return [dict(each.descriptor) for each in self._exposed.values()]
@@ -168,15 +186,16 @@ class ExposedPaths:
     async def result(self, call: CallClient) -> dict[str, Json]:
         """Call the resolver, and return the message that answers the call.
 
-        An exception is logged with its traceback. The reader gets its type and message.
+        An exception is logged with its traceback. The reader gets its type, and its message only if the
+        program allows it. The message of a `NotFoundError` is for readers.
         """
         try:
             answer: dict[str, Json] = {"ok": True, **without_none(data=await self._answer(call))}
-        except _NotExposedError as error:
-            answer = _failure_result(ErrorCode.NOT_FOUND, str(error))
+        except NotFoundError as error:
+            answer = _failure_result(ErrorCode.NOT_FOUND, str(error) or f"nothing is at {quoted(call.path)}")
         except Exception as error:  # noqa: BLE001 - the resolver is user code, so a failure is reported to the caller
             _log.exception("the resolver of %s failed", quoted(call.path))  # readers do not see the traceback
-            name, text = type(error).__name__, str(error)
+            name, text = type(error).__name__, str(error) if self._error_messages else ""
             answer = _failure_result(ErrorCode.HANDLER_ERROR, f"{name}: {text}" if text else name)
         result: dict[str, Json] = {"type": "callClientResult", "requestId": call.request_id}
         return {**result, **_sendable(answer)}
@@ -187,7 +206,14 @@ class ExposedPaths:
         context = LiveContext(
             call.request_id, call.client_id, exposed.type, call.method, call.path, call.auth
         )
-        return await exposed.answer(request, context)
+        result = await exposed.answer(request, context)
+        key = exposed.method, exposed.path.text
+        if exposed.type is PathType.SKILL and not isinstance(result, str) and key not in self._warned:
+            self._warned.add(key)
+            message = "the resolver of the skill %s returned %s; return Markdown, or raise %s"
+            error = "`skillwire.errors.NotFoundError`"
+            _log.warning(message, quoted(exposed.path.text), type(result).__name__, error)
+        return result
 
     def _find(self, call: CallClient) -> ExposedPath:
         paths = (each.path for each in self._exposed.values() if each.method == call.method)
@@ -196,12 +222,8 @@ class ExposedPaths:
         except InvalidValueError:
             found = None
         if found is None:
-            raise _NotExposedError(f"nothing is exposed at {quoted(call.path)} for {quoted(call.method)}")
+            raise NotFoundError(f"nothing is exposed at {quoted(call.path)} for {quoted(call.method)}")
         return self._exposed[call.method, found[0].text]
-
-
-class _NotExposedError(Exception):
-    pass
 
 
 def _type(path: LivePath, options: Options) -> PathType:

@@ -43,6 +43,8 @@ from skillwire.safe_text import quoted
 _log = logging.getLogger(__name__)
 Listener: TypeAlias = Callable[[], None]
 """A function that is called after a client registers, unregisters, or changes its paths."""
+PresenceListener: TypeAlias = Callable[[ClientInfo, bool], None]
+"""A function that is called with a client that has registered (True) or unregistered (False)."""
 CROWDED_OUT = Closing(1013, "too many programs without the token of this server; try again later")
 _ANY: Collection[PathType] = tuple(PathType)
 _SECRET_CHARACTERS = 8
@@ -85,6 +87,7 @@ class Hub:
         `_refused` has the unauthenticated sessions, so that they do not displace other sessions in `_ended`.
         """
         self._listeners: list[Listener] = []
+        self._presence_listeners: list[PresenceListener] = []
         self._revision = 0
         self._closed = False
         self._secret: str | None = None
@@ -241,6 +244,8 @@ class Hub:
         self._revision += 1
         self._clients[client.id] = OnlineClient(client, self._revision, session)
         self._notify()
+        if known is None:
+            self._notify_presence(client, registered=True)
 
     def _withdraw(self, session: Session) -> None:
         """Unregister the client of a session, and fail its unanswered calls."""
@@ -253,6 +258,7 @@ class Hub:
             del self._clients[known.info.id]
             self._release_capacity(known.info)
             self._notify()
+            self._notify_presence(known.info, registered=False)
 
     def _release_capacity(self, client: ClientInfo) -> None:
         self._paths -= len(client.paths)
@@ -267,6 +273,15 @@ class Hub:
     def _notify(self) -> None:
         for listener in self._listeners:
             listener()
+
+    def listen_to_presence(self, listener: PresenceListener) -> None:
+        """Call `listener` after a client registers or unregisters, except when the hub is closed."""
+        self._presence_listeners.append(listener)
+
+    def _notify_presence(self, client: ClientInfo, *, registered: bool) -> None:
+        if not self._closed:
+            for listener in self._presence_listeners:
+                listener(client, registered)
 
     @property
     def clients(self) -> tuple[OnlineClient, ...]:

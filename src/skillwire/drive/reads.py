@@ -19,7 +19,7 @@ from skillwire.drive.errors import (
 from skillwire.drive.headers import HeaderRule
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
-from skillwire.drive.messages import Answer, Nothing
+from skillwire.drive.messages import Answer, ErrorCode, Nothing
 from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import GET, PathType
@@ -72,9 +72,9 @@ class ReadEndpoint:
         try:
             data = await self._hub.call(client_id, path_request, [PathType.SKILL])
         except CallFailedError as error:
-            return json_response(
-                {"error": call_error(error).to_json()}, _STATUS.get(type(error), 502), _SAFE_HEADERS
-            )
+            answer = call_error(error)
+            status = 404 if answer.code == ErrorCode.NOT_FOUND else _STATUS.get(type(error), 502)
+            return json_response({"error": answer.to_json()}, status, _SAFE_HEADERS)
         return _with_etag(_response(data, content_type), request.headers.get("if-none-match", ""))
 
     def _registered(self, client_id: str, segments: Sequence[str]) -> str:

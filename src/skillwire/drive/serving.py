@@ -8,10 +8,13 @@ from cyclopts import Parameter
 from skillwire.area import AddedSource, ServeFlags, ServePart, ServerContext, ServeRequest
 from skillwire.errors import UsageError
 from skillwire.features.addition import AddedFeatures
+from skillwire.safe_text import quoted
+from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import DRIVE
 
 if TYPE_CHECKING:
     from skillwire.drive.live import LiveSkills
+    from skillwire.drive.registration import ClientInfo
     from skillwire.server.http.address import HostPolicy
     from skillwire.server.http.routes import HttpMount
 
@@ -67,6 +70,14 @@ class DrivePart(ServePart):
         from skillwire.drive.tools import bridge_tools  # noqa: PLC0415 - most servers have no programs
 
         return AddedFeatures(tools=bridge_tools(self._live.hub))
+
+    def loaded(self, server: ServerContext) -> None:
+        def report(client: "ClientInfo", registered: bool) -> None:  # noqa: FBT001 - the signature of a listener
+            paths = pluralize(len(client.paths), "path")
+            event = f"connected with {paths}" if registered else "is not connected any more"
+            server.print_line(f"program {quoted(client.id)} {event}")
+
+        self._live.hub.listen_to_presence(report)
 
     def mount(
         self,

@@ -12,14 +12,15 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.drive.documents import DescriptionFetcher, document, minimal_frontmatter
-from skillwire.drive.errors import NoSuchPathError
+from skillwire.drive.errors import NoSuchPathError, call_error
 from skillwire.drive.hub import Hub, OnlineClient
+from skillwire.drive.messages import ErrorCode
 from skillwire.drive.paths import SegmentKind
 from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import GET, ClientInfo, Descriptor, PathType
 from skillwire.errors import CallFailedError, NotServedError, SourceError
 from skillwire.frontmatter.document import read_document
-from skillwire.safe_text import collapse_lines, quoted
+from skillwire.safe_text import collapse_lines, escape_invisible, quoted
 from skillwire.sources.assemble import assemble
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
 
@@ -137,6 +138,8 @@ class DriveSource(Source):
         except NoSuchPathError as error:
             raise NotServedError(entry.uri, "file", str(error)) from error
         except CallFailedError as error:
+            if call_error(error).code == ErrorCode.NOT_FOUND:
+                raise NotServedError(entry.uri, "file", escape_invisible(str(error))) from error
             raise SourceError(str(error)) from error
         return document(entry.name, entry.description, data)
 

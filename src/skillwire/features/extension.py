@@ -3,12 +3,15 @@
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 from skillwire.core.record import Json
+from skillwire.errors import BadParamsError
 from skillwire.features.base import Answer, Call, Feature, Method, page
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.library import Library
-from skillwire.protocol.messages import EXTENSION, SKILLS_GET, SKILLS_LIST
+from skillwire.library.search import DEFAULT_LIMIT
+from skillwire.protocol.messages import EXTENSION, QUERY_META, SEARCH_EXTENSION, SKILLS_GET, SKILLS_LIST
 from skillwire.protocol.translate import skill_entry
 from skillwire.sources.base import Validator
 
@@ -41,23 +44,29 @@ class ExtensionFeature(Feature):
 
     name = "extension"
 
-    def __init__(self, library: Library, *, list_nonconforming: bool = False) -> None:
+    def __init__(
+        self, library: Library, *, list_nonconforming: bool = False, with_search: bool = False
+    ) -> None:
+        """Create the feature. With `with_search`, `skills/list` accepts a query in `_meta` (F9)."""
         self._library = library
         self._list_nonconforming = list_nonconforming
+        self._with_search = with_search
         self._listing = CatalogMemo(self._listed)
 
     def methods(self) -> Mapping[str, Method]:
         return {SKILLS_LIST: self.list, SKILLS_GET: self.get}
 
     def extensions(self) -> Mapping[str, Mapping[str, Json]]:
-        return {EXTENSION: {}}
+        return {EXTENSION: {}, **({SEARCH_EXTENSION: {}} if self._with_search else {})}
 
     def validator(self, method: str, call: Call) -> Validator | None:
         if method == SKILLS_LIST:
-            return self._library.validator()
+            return None if self._query(call) is not None else self._library.validator()
         return self._library.validator() if self._library.has_fresh(call.params.get("uri")) else None
 
     async def list(self, call: Call) -> Answer:
+        if (query := self._query(call)) is not None:
+            return await self._search(query, call.cursor())
         catalog = self._library.catalog
         listing = self._listing.of(catalog)
         shown = page(listing.keys, listing.position, of=SKILLS_LIST, cursor=call.cursor())
@@ -65,6 +74,27 @@ class ExtensionFeature(Feature):
 
     async def get(self, call: Call) -> Answer:
         return Answer({"skill": skill_entry(await self._library.skill(call.text("uri")))})
+
+    def _query(self, call: Call) -> object:
+        """Return the query in `_meta`, which is not validated; None if there is none."""
+        meta = call.params.get("_meta") if self._with_search else None
+        return cast("Mapping[str, object]", meta).get(QUERY_META) if isinstance(meta, Mapping) else None
+
+    async def _search(self, query: object, cursor: str | None) -> Answer:
+        """Return the listed skills that match a query, the best first. Raises `BadParamsError`."""
+        fields: Mapping[str, object] = cast("Any", query) if isinstance(query, Mapping) else {}
+        text, limit = fields.get("text"), fields.get("limit", DEFAULT_LIMIT)
+        if not isinstance(text, str) or not isinstance(limit, int) or isinstance(limit, bool):
+            raise BadParamsError(f"`{QUERY_META}` must be an object with a `text` and, optionally, a `limit`")
+        found = await self._library.search(text, limit=limit, cursor=cursor)
+        catalog = self._library.catalog
+        left_out = frozenset[str]() if self._list_nonconforming else catalog.nonconforming.keys()
+        uris = (each.uri for each in found.results if each.uri not in left_out)
+        result: dict[str, Json] = {
+            "skills": [skill_entry(catalog.entries[uri]) for uri in uris if uri in catalog.positions],
+            "_meta": {QUERY_META: {"total": found.total, "weak": found.weak}},
+        }
+        return Answer(result if found.next_cursor is None else {**result, "nextCursor": found.next_cursor})
 
     def _listed(self, catalog: Catalog) -> _Listing:
         left_out = frozenset[str]() if self._list_nonconforming else catalog.nonconforming.keys()

@@ -13,7 +13,7 @@ from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import BadParamsError, ConflictError, SkillwireError
 from skillwire.features.base import Answer, Call, Feature, ListKind, Method
-from skillwire.features.catalog_text import DEFAULT_TOKENS, USAGE, available_skills
+from skillwire.features.catalog_text import SEARCH_SKILLS, ListOptions, available_skills, usage_text
 from skillwire.features.content import (
     Frame,
     RuntimeMeta,
@@ -27,7 +27,14 @@ from skillwire.features.content import (
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.change import Change
 from skillwire.library.library import Reading
-from skillwire.library.names import Reference, UnknownNameError, did_you_mean
+from skillwire.library.names import (
+    MAX_SUGGESTIONS,
+    Reference,
+    UnknownNameError,
+    ask_which,
+    did_you_mean,
+)
+from skillwire.library.search import Audience
 from skillwire.protocol.messages import TOOLS_CALL, TOOLS_LIST
 from skillwire.safe_text import escape_invisible, quoted
 
@@ -107,7 +114,7 @@ class ToolsFeature(Feature):
         visible_skills: VisibleSkills,
         *,
         max_file_bytes: int = MAX_FILE_BYTES,
-        catalog_tokens: int = DEFAULT_TOKENS,
+        list_options: ListOptions | None = None,
         describe_skills: bool = False,
         runtime_meta: RuntimeMeta = no_meta,
         more: Sequence[Tool] = (),
@@ -116,7 +123,7 @@ class ToolsFeature(Feature):
     ) -> None:
         self._visible_skills = visible_skills
         self._max_file_bytes = max_file_bytes
-        self._tokens = catalog_tokens
+        self._list_options = list_options or ListOptions()
         self._describe_skills = describe_skills
         self._offered = offered
         self._runtime_meta = runtime_meta
@@ -187,6 +194,8 @@ class ToolsFeature(Feature):
             raise BadParamsError(f"there is no tool {quoted(call.text('name'))}")
         try:
             blocks, entry = await tool(arguments)
+        except UnknownNameError as error:
+            return Answer({"content": [text_block(await self._explain_unknown(error))], "isError": True})
         except SkillwireError as error:
             return Answer({"content": [text_block(str(error))], "isError": True})
         result: dict[str, Json] = {"content": blocks, "isError": False}
@@ -201,11 +210,22 @@ class ToolsFeature(Feature):
         self._check_for_models(name, found.entry)
         entry = await self._visible_skills.confirmed(found.entry)
         self._check_for_models(name, entry)
+        handle = self._visible_skills.names.handle(entry)
+        taken = [text_block(_taken(name, handle))] if found.is_similar else []
         if found.path:
-            return await self._file_or_folder(entry, found.path), entry
+            return [*await self._file_or_folder(entry, found.path), *taken], entry
         reading = await self._visible_skills.library.read(entry.uri)
         self._check_for_models(name, self._visible_skills.deciding_record(entry, reading.served.entry))
-        return [document_block(reading, self._frame)], entry
+        return [document_block(reading, self._frame), *taken], entry
+
+    async def _explain_unknown(self, error: UnknownNameError) -> str:
+        """Return the error for an unknown name, with the closest skills and the search tool (F6)."""
+        if SEARCH_SKILLS not in self._more or (error.suggestion and not error.closest):
+            return str(error)
+        found = await self._visible_skills.library.index.closest(error.name, Audience.MODELS)
+        closest = list(dict.fromkeys([*error.closest, *found]))[:MAX_SUGGESTIONS]
+        message = str(UnknownNameError(error.name, ask_which(closest)))
+        return f"{message}{'' if closest else ';'} `{SEARCH_SKILLS}` finds skills by what they do"
 
     def _check_for_models(self, name: str, entry: SkillRecord) -> None:
         if not self._visible_skills.is_for_models(entry):
@@ -299,12 +319,10 @@ class ToolsFeature(Feature):
             raise ToolError(f"{quoted(path)} has {len(reading.content):,} bytes; {limit}")
         return reading
 
-    def _listed(self) -> str:
-        foreign = self._folder_frame is not None
+    def _listed(self, before: int = 0) -> str:
         visible = self._visible_skills
-        return available_skills(
-            visible.for_models(), self._tokens, templates=visible.templates_for_models(), foreign=foreign
-        )
+        templates = visible.templates_for_models()
+        return available_skills(visible.for_models(), self._list_options, templates=templates, before=before)
 
     def _load_skill_tool(self) -> dict[str, Json]:
         description = (
@@ -312,8 +330,8 @@ class ToolsFeature(Feature):
             'To see which skills there are, call it with the name "": it returns the list of skills.'
         )
         if self._describe_skills:
-            listed = self._listed()
-            description = f"{description}\n\n{USAGE}\n\n{listed}"
+            usage = f"{description}\n\n{usage_text(self._list_options)}\n\n"
+            description = usage + self._listed(len(usage))
         return _tool(
             LOAD_SKILL, description, {"name": 'The name of the skill, or "" for the list of skills.'}
         )
@@ -354,6 +372,11 @@ def _file_list(entry: SkillRecord) -> str:
         for file in entry.files
     ]
     return "\n".join(lines)
+
+
+def _taken(written: str, name: str) -> str:
+    """Return a note that the name differs from what was written."""
+    return f"There is no skill {quoted(written)}; this is {quoted(name)}."
 
 
 def _no_such_file(entry: SkillRecord, path: str) -> str:

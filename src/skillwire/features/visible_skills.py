@@ -73,7 +73,8 @@ class VisibleSkills:
 
     def template_name(self, template: SkillTemplate) -> str:
         """Return the name that models and people use for the skills of a template."""
-        return self._template_names.of(self.catalog).get(template.uri, template.path)
+        named = self._template_names.of(self.catalog).items()
+        return next((name for name, each in named if each is template), template.path)
 
     def is_visible(self, entry: SkillRecord) -> bool:
         """Return whether models and people may see a skill at all."""
@@ -127,16 +128,15 @@ class VisibleSkills:
         return {names.handle(entry): entry for entry in chosen}
 
     def _templates(self, catalog: Catalog, *, assistant: bool) -> dict[str, SkillTemplate]:
-        policy, names = catalog.visibility, self._template_names.of(catalog)
-        named = ((names[each.uri], each) for each in catalog.templates)
-        return {name: each for name, each in named if policy.of_template(each).allows(assistant=assistant)}
+        policy, named = catalog.visibility, self._template_names.of(catalog)
+        return {
+            name: each for name, each in named.items() if policy.of_template(each).allows(assistant=assistant)
+        }
 
-    def _all_template_names(self, catalog: Catalog) -> dict[str, str]:
-        """Return the name of each template, by its URI."""
+    def _all_template_names(self, catalog: Catalog) -> dict[str, SkillTemplate]:
         if not catalog.templates:
             return {}
-        taken = frozenset(self._names.of(catalog).handles())
-        return {each.uri: name for name, each in template_names(catalog.templates, taken).items()}
+        return template_names(catalog.templates, frozenset(self._names.of(catalog).handles()))
 
 
 def _named(catalog: Catalog) -> Names:

@@ -8,6 +8,7 @@ served unchanged (S7).
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from skillwire.core.conformance import MAX_COMPATIBILITY, MAX_DESCRIPTION
 from skillwire.core.names import NAME_RULE, is_skill_name, suggest_name
@@ -22,6 +23,10 @@ _SHOWN_KEYS = 3
 # A tool may have arguments with spaces and commas: `Bash(git add, git commit)`.
 _TOOL = re.compile(r"(?:[^\s,()]|\([^()]*\))+")
 _ARGUMENTS = re.compile(r"\([^()]*\)")
+_COMPARED_KEYS = 100
+_SHORTEST_ABBREVIATION = 4
+_SIMILARITY = 0.75
+"""How similar a misspelled key is at least, from 0 to 1."""
 _REQUIRED = frozenset({"name", "description"})
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (type(None), "empty"),
@@ -60,15 +65,32 @@ def check_fields(fields: Fields, path: str, folder: str | None) -> Iterator[Prob
         if check.field not in fields.values and check.field not in _REQUIRED:
             continue
         if fault := check.find(fields.values.get(check.field), folder):
+            near = None if check.field in fields.values else _near_key(fields, check.field)
+            hint = (
+                fault.hint if near is None else f"did you mean `{check.field}`? the file has {quoted(near)}"
+            )
             yield Problem(
                 path,
                 check.rule,
                 check.severity,
                 fault.message,
-                hint=fault.hint,
+                hint=hint,
                 field=check.field,
-                line=fields.lines.get(check.field),
+                line=fields.lines.get(check.field if near is None else near),
             )
+
+
+def _near_key(fields: Fields, missing: str) -> str | None:
+    """Return the key that is probably a misspelling of the `missing` key, or None if there is none."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a missing field
+
+    # A frontmatter may have thousands of fields, and each comparison takes time.
+    unknown = (key for key in islice(fields.values, _COMPARED_KEYS) if key not in _CHECKED_FIELDS)
+    keys = {key.lower(): key for key in unknown}
+    found = get_close_matches(missing, keys, n=1, cutoff=_SIMILARITY)
+    begun = (key for key in keys if len(key) >= _SHORTEST_ABBREVIATION and missing.startswith(key))
+    nearest = next(iter(found), None) or next(begun, None)
+    return None if nearest is None else keys[nearest]
 
 
 def check_ambiguities(fields: Fields, path: str) -> Iterator[Problem]:
@@ -200,6 +222,7 @@ _CHECKS = (
     _Check("disable-model-invocation", Rule.INVOCATION_TYPE, Severity.WARNING, _invocation_type),
     _Check("user-invocable", Rule.INVOCATION_TYPE, Severity.WARNING, _invocation_type),
 )
+_CHECKED_FIELDS = frozenset(check.field for check in _CHECKS)
 
 
 def _not_text(field: str, value: Json) -> _Fault | None:

@@ -29,16 +29,18 @@ from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri, requ
 from skillwire.host.hosted_template import HostedTemplate
 from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes, log_in
 from skillwire.host.login.tokens import keep_login, uses_login, with_login
-from skillwire.host.own_problems import read_own_problems
+from skillwire.host.own_problems import MAX_SHOWN, read_own_problems
 from skillwire.host.places import Places
 from skillwire.host.pull import Destination, pull_skill
 from skillwire.host.pull_all import MAX_PULLED_BYTES, OnPulled, PullResult, pull_server
 from skillwire.host.registry import Registry
+from skillwire.host.search import HostSearch
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import publish, why_not_published
 from skillwire.host.servers.source import ServerSource
 from skillwire.host.session.session import Session
 from skillwire.host.store.state import State
+from skillwire.library.search import DEFAULT_LIMIT, Audience, SearchResults
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Source, WrappedSource
 from skillwire.sources.folder.source import FolderSource
@@ -112,6 +114,7 @@ class Host:
             self._places.notes.append(Problem("", Rule.STATE_FAILED, Severity.WARNING, message))
         self._bridged_of: Registry | None = None
         self._bridged_uris: dict[str, Collection[str]] = {}
+        self._search = HostSearch(self._places)
         self._approve = approve
         self._sessions: WeakSet[Session] = WeakSet()
         self._stack = AsyncExitStack()
@@ -224,6 +227,28 @@ class Host:
         """
         return await self._places.find_file(name)
 
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        cursor: str | None = None,
+        audience: Audience = Audience.EVERYONE,
+    ) -> SearchResults:
+        """Return the skills of all servers and own sources that match a query, the best first.
+
+        The skills are discovered first if they never were. No file is read from a server: of its skills,
+        only the list is searched (H11). Skills that are not approved are found, too, because loading one
+        asks. `limit` is the number of results, at most 50. `cursor` continues after an earlier answer. Only
+        skills that the `audience` may start are found.
+
+        Show the descriptions as data: a server may have written them. Raises `BadParamsError` for an empty
+        query or a wrong cursor or limit.
+        """
+        if not self._places.has_discovered:
+            await self.discover()
+        return await self._search.search(query, limit=limit, cursor=cursor, audience=audience)
+
     async def complete(self, template: HostedTemplate, parameter: str, typed: str = "") -> list[str]:
         """Return values for a parameter of a template: at most 100 that its server suggests.
 
@@ -248,10 +273,17 @@ class Host:
 
     # Approval
 
-    async def own_problems(self) -> list[str]:
-        """Return the problems that the connected servers themselves report, as escaped lines to print."""
+    async def own_problems(self, limit: int = MAX_SHOWN) -> list[str]:
+        """Return the problems that the connected servers themselves report, as escaped lines to print.
+
+        Of each server, at most `limit` problems are returned.
+        """
         links = [each for each in self._links if each.declared is not None]
-        return [line for link in links for line in await read_own_problems(link.read)]
+        found: list[str] = []
+        for link in links:
+            server = "the server" if len(self._links) == 1 else f"the server {quoted(link.label)}"
+            found += await read_own_problems(link.read, limit=limit, server=server)
+        return found
 
     async def inspect(self, skill: HostedSkill) -> Inspection:
         """Return everything that is known about a skill without reading any of its files (H11)."""
@@ -431,7 +463,7 @@ class Host:
 
     def session(self) -> Session:
         """Return a new session for one conversation, with its own approvals and loaded skills."""
-        session = Session(self._places, Consent(self._approve, self._approval_store))
+        session = Session(self._places, Consent(self._approve, self._approval_store), self._search)
         self._sessions.add(session)
         return session
 

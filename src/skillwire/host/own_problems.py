@@ -18,8 +18,10 @@ _MAX_BYTES = 4_000_000
 _MAX_VALUES = 100_000
 _MAX_ENTRIES = 2000
 """Maximum number of resources among which the resource with the problems is looked for."""
-_MAX_SHOWN = 5
-"""Maximum number of problems that are shown."""
+MAX_SHOWN = 5
+"""By default, the maximum number of problems that are shown."""
+MANY_SHOWN = 1000
+"""Maximum number of problems that are shown to a user who asks for all of them."""
 _MAX_PATH, _MAX_MESSAGE = 200, 300
 """Maximum numbers of characters of a path and of a message."""
 
@@ -41,11 +43,14 @@ async def lists_own_problems(resources: AsyncGenerator[object]) -> bool:
     return False
 
 
-async def read_own_problems(read: Callable[[str], Awaitable[bytes]]) -> list[str]:
+async def read_own_problems(
+    read: Callable[[str], Awaitable[bytes]], *, limit: int = MAX_SHOWN, server: str = "the server"
+) -> list[str]:
     """Return the problems that a server reports, as lines to print: their number, then the first of them.
 
-    The text is the server's own, so it is escaped and cut. Returns an empty list if the server reports none,
-    does not have the resource, or does not answer in time.
+    At most `limit` problems are returned. `server` is what the first line calls the server. The text is the
+    server's own, so it is escaped and cut. Returns an empty list if the server reports none, does not have
+    the resource, or does not answer in time.
     """
     content = b""
     with suppress(MCPError, SkillwireError), anyio.move_on_after(_TIMEOUT):
@@ -63,9 +68,9 @@ async def read_own_problems(read: Callable[[str], Awaitable[bytes]]) -> list[str
     if not problems:
         return []
     noun = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
-    lines = [f"the server itself reports {noun} in `{ProblemsDocument.uri}`:"]
-    lines += [f"  {_line(cast('Mapping[str, object]', each))}" for each in problems[:_MAX_SHOWN]]
-    if (more := len(problems) - _MAX_SHOWN) > 0:
+    lines = [f"{server} itself reports {noun} in `{ProblemsDocument.uri}`:"]
+    lines += [f"  {_line(cast('Mapping[str, object]', each))}" for each in problems[:limit]]
+    if (more := len(problems) - limit) > 0:
         lines.append(f"  and {more:,} more")
     return lines
 

@@ -23,6 +23,7 @@ from skillwire.library.references import (
     document_names,
     find_below,
     find_matches,
+    find_similar,
     is_document_name,
     paths_by_end,
     spellings,
@@ -349,7 +350,14 @@ class Registry:
                 whole = self._one(name, find_matches(self._paths(self._of(label)), name))
                 return whole or self._in_label(name, label, rest)
         listed = self._one(name, beside or find_matches(self._paths(lambda _: True), name))
-        return listed or (None if base is None else self._instance_beside(name, base))
+        if listed or (base is not None and (listed := self._instance_beside(name, base))):
+            return listed
+        # The text of a server's skill means only skills of that server (H9).
+        if base is None:
+            paths = self._paths(lambda _: True)
+        else:
+            paths = self._paths(_is_own if base.local else self._of(base.label))
+        return self._one(name, find_similar(paths, name, base))
 
     def _instance_beside(self, path: str, base: HostedSkill) -> HostReference | None:
         """Return the skill that a template on the server of `base` has at a path, also relative to `base`."""
@@ -496,6 +504,9 @@ class _Paths(SkillPaths[HostedSkill]):
 
     def has_file(self, skill: HostedSkill, path: str) -> bool:
         return path in _inside(skill)
+
+    def files_of(self, skill: HostedSkill) -> Iterable[str]:
+        return _inside(skill)
 
     def has_instance(self, path: str) -> bool:  # noqa: ARG002 - there are no patterns
         return False

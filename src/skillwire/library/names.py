@@ -6,7 +6,7 @@ called by it. The other skills are called by their paths.
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from skillwire.core.names import SKILL_FILE, find_close_matches, root_uri
@@ -23,13 +23,15 @@ from skillwire.library.references import (
     find_at,
     find_below,
     find_matches,
+    find_similar,
+    fold,
     is_document_name,
     spellings,
 )
 from skillwire.library.template_overlaps import explain_taken
 from skillwire.safe_text import quoted
 
-_MAX_SUGGESTIONS = 3
+MAX_SUGGESTIONS = 3
 _MAX_LISTED_HANDLES = 20
 """Maximum number of skills with the same name that an error lists."""
 
@@ -48,8 +50,10 @@ class AmbiguousNameError(RequestError):
 class UnknownNameError(RequestError):
     """No skill has this name, or the name means a file or folder instead of a skill."""
 
-    def __init__(self, name: str, hint: str = "") -> None:
-        self.suggestion = hint
+    def __init__(self, name: str, hint: str = "", closest: Sequence[str] = ()) -> None:
+        self.name, self.suggestion = name, hint
+        self.closest = closest
+        """The most similar names, if the hint asks whether one of them was meant."""
         super().__init__(f"there is no skill {quoted(name)}" + (f"; {hint}" if hint else ""))
 
 
@@ -68,6 +72,8 @@ class Reference:
     entry: SkillRecord
     path: str = ""
     """The path of the file or folder. Empty for the skill itself."""
+    is_similar: bool = False
+    """Whether the name differs from what was written, for example in case."""
 
 
 def bare_name_owner(sharing: Sequence[SkillRecord]) -> SkillRecord | None:
@@ -151,20 +157,25 @@ class Names:
 
         `name` is a handle, a URI, `label:name`, a path of a skill or file, or the end of such a path. For a
         skill below the label of its source, the URI in that source also works. With `base`, paths below that
-        skill are tried first. Raises `AmbiguousNameError`; `TemplateNameError` if only a template has the
+        skill are tried first. If nothing has this name, case, surrounding space, and `_` or `-` are ignored.
+        Raises `AmbiguousNameError`; `TemplateNameError` if only a template has the
         name; or else `UnknownNameError`, which explains the wrong template parameter or suggests similar
         names. If `offered` is given, only those names are suggested.
         """
         is_uri = "://" in name
         found = self._find_by_any_uri(name, base) if is_uri else self._find_by_text(name, base)
+        if not found and (template := self.template(name)) is not None:
+            raise TemplateNameError(name, template)
+        if not found and not is_uri:
+            found = self._find_similar(name, base)
         if len(found) > 1:
             raise AmbiguousNameError(name, [self._shown(each) for each in found])
         if not found:
-            if (template := self.template(name)) is not None:
-                raise TemplateNameError(name, template)
+            if hint := self._explain_taken(name) or self.explain(name):
+                raise UnknownNameError(name, hint)
             known = self.handles() if offered is None else offered
-            hint = self._explain_taken(name) or self.explain(name) or did_you_mean(name, known)
-            raise UnknownNameError(name, hint)
+            close = find_close_matches(name, known, MAX_SUGGESTIONS)
+            raise UnknownNameError(name, ask_which(close), close)
         return found[0]
 
     def template(self, name: str) -> SkillTemplate | None:
@@ -268,6 +279,17 @@ class Names:
         label, _, rest = name[:MAX_REFERENCE].lstrip("/").partition("/")
         return self._references(find_matches(self._paths(label), rest))
 
+    def _find_similar(self, name: str, base: SkillRecord | None) -> list[Reference]:
+        """Return what `name` refers to if case, surrounding space, and `_` or `-` do not matter (F7)."""
+        text = name[:MAX_REFERENCE]
+        found = find_similar(self._paths(), text, base)
+        label, colon, rest = text.partition(":")
+        if not found and colon:
+            labels = {each.origin.source for each in self._entries.values()}
+            similar = [each for each in labels if fold(each) == fold(label)]
+            found = find_similar(self._paths(similar[0]), rest) if len(similar) == 1 else []
+        return [replace(each, is_similar=True) for each in self._references(found)]
+
     def _paths(self, label: str | None = None) -> "_Paths":
         return _Paths(self, self._catalog, self._entries, self._by_name, label)
 
@@ -330,6 +352,9 @@ class _Paths(SkillPaths[SkillRecord]):
     def has_file(self, skill: SkillRecord, path: str) -> bool:
         return path in _paths_in(skill)
 
+    def files_of(self, skill: SkillRecord) -> Iterable[str]:
+        return _paths_in(skill)
+
     def has_instance(self, path: str) -> bool:
         uri = _document_uri(path)
         if uri in self._catalog.entries or (entry := self._catalog.instance(uri)) is None:
@@ -351,5 +376,9 @@ def _document_uri(path: str) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a question with the known words most similar to `word`; empty if no word is similar."""
-    close = find_close_matches(word, known, _MAX_SUGGESTIONS)
+    return ask_which(find_close_matches(word, known, MAX_SUGGESTIONS))
+
+
+def ask_which(close: Sequence[str]) -> str:
+    """Return a question with these words; empty if there is none."""
     return f"did you mean {' or '.join(quoted(each) for each in close)}?" if close else ""

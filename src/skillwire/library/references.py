@@ -45,6 +45,10 @@ class SkillPaths(Protocol[Skill]):
         """Return whether the skill has a file or folder at this path."""
         ...
 
+    def files_of(self, skill: Skill) -> Iterable[str]:
+        """Return the paths of all files and folders of a skill."""
+        ...
+
     def has_instance(self, path: str) -> bool:
         """Return whether a pattern describes a skill at this path."""
         ...
@@ -136,6 +140,68 @@ def find_below(skills: SkillPaths[Skill], text: str, base: Skill) -> list[Match[
         if found := _find_below(skills, split, base):
             return found
     return []
+
+
+def find_similar(skills: SkillPaths[Skill], text: str, base: Skill | None = None) -> list[Match[Skill]]:
+    """Return what a reference may mean if case, surrounding space, and `_` or `-` do not matter.
+
+    Call this only if nothing has exactly this name or path. A file must be the only one that is similar.
+    """
+    similar = _Similar(skills)
+    if (split := SplitReference.parse(fold(text))) is None:
+        return []
+    found = [] if base is None else _find_below(similar, split, base)
+    return [similar.as_written(match) for match in found or _find(similar, split)]
+
+
+def fold(text: str) -> str:
+    """Return the form in which similar names are equal."""
+    return text.strip().casefold().replace("_", "-")
+
+
+class _Similar(SkillPaths[Skill]):
+    """The same skills, with folded paths and names. References to them must be folded, too."""
+
+    def __init__(self, skills: SkillPaths[Skill]) -> None:
+        self._skills = skills
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        return ()  # the values of parameters are not folded
+
+    def at(self, path: str) -> Sequence[Skill]:
+        name = path.rpartition("/")[2]
+        return [each for each in self._skills.named(name) if self.path_of(each) == path]
+
+    def named(self, name: str) -> Sequence[Skill]:
+        return self._skills.named(name)
+
+    def called(self, name: str) -> Sequence[Skill]:
+        return self._skills.called(name)
+
+    def path_of(self, skill: Skill) -> str:
+        return fold(self._skills.path_of(skill))
+
+    def files_of(self, skill: Skill) -> Iterable[str]:
+        return self._skills.files_of(skill)
+
+    def has_file(self, skill: Skill, path: str) -> bool:
+        return len(self._files_like(skill, path)) == 1
+
+    def has_instance(self, path: str) -> bool:  # noqa: ARG002 - the values of parameters are not folded
+        return False
+
+    def as_written(self, match: Match[Skill]) -> Match[Skill]:
+        """Return a match with the path and the file as they are."""
+        assert match.skill is not None, "no instance of a pattern is similar"
+        files = self._files_like(match.skill, match.file) if match.file else [""]
+        return Match(
+            match.skill, self._skills.path_of(match.skill), "" if files[0] == SKILL_FILE else files[0]
+        )
+
+    def _files_like(self, skill: Skill, path: str) -> list[str]:
+        folded = fold(path)
+        return [each for each in self._skills.files_of(skill) if fold(each) == folded]
 
 
 def _find_below(skills: SkillPaths[Skill], split: SplitReference, base: Skill) -> list[Match[Skill]]:

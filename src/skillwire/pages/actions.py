@@ -57,7 +57,10 @@ def reading_actions(overview: Overview) -> list[Action]:
             return {"skill": overview.skill(call.text("skill"), can_change=call.can_change)}
         query = "" if call.params.get("query") is None else call.text("query")
         offset = _number(call, "offset", 0, 10_000_000)
-        return overview.skills(query, offset, _number(call, "limit", DEFAULT_SKILLS, MAX_SKILLS))
+        limit = _number(call, "limit", DEFAULT_SKILLS, MAX_SKILLS)
+        if query.strip():
+            return await overview.search(query, limit, offset=offset, cursor=call.cursor())
+        return overview.skills("", offset, limit)
 
     async def read_file(call: Call) -> dict[str, Json]:
         return await overview.text(call.text("uri"), _MAX_TEXT)
@@ -73,11 +76,13 @@ def reading_actions(overview: Overview) -> list[Action]:
         ),
         Action(
             SHOW_SKILLS,
-            "Show the skills of this server, or one of them with its files and problems.",
+            "Show the skills of this server, or one of them with its files and problems. With a `query`, the "
+            "skills that fit best come first, in the same order as in `search-skills`.",
             {
-                "query": {**_TEXT, "description": "Words that the skills must contain."},
+                "query": {**_TEXT, "description": "What the skills should help with, in a few words."},
                 "skill": {**_TEXT, "description": "The name or URI of one skill, to see its details."},
-                "offset": _whole_number("Number of skills to skip."),
+                "offset": _whole_number("Number of skills to skip, without a `query`."),
+                "cursor": {**_TEXT, "description": "With a `query`: the `nextCursor` of the last answer."},
                 "limit": _whole_number("Maximum number of skills to return."),
             },
             (),

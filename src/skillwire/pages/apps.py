@@ -14,6 +14,7 @@ from skillwire.pages.actions import SHOW_CONFIG, SHOW_SKILLS, Action, changing_a
 from skillwire.pages.built_html import built_page
 from skillwire.pages.overview import Overview
 from skillwire.safe_text import escape_invisible
+from skillwire.terminal.messages import pluralize
 
 _TEXT: Json = {"type": "string"}
 _NUMBER: Json = {"type": "integer", "minimum": 0}
@@ -97,6 +98,7 @@ _SOURCE = _object(
     }
 )
 _FILE = _object({"uri": _TEXT, "path": _TEXT, "mimeType": _TEXT, "size": _NUMBER_OR_NULL})
+_MATCH = _object({"uri": _TEXT, "rank": _NUMBER, "fields": _list(_TEXT), "snippet": _TEXT})
 _DETAIL = _object(
     {
         **_SUMMARY,
@@ -135,10 +137,17 @@ SKILLS_SCHEMA = _object(
         "offset": _NUMBER,
         "skills": _list(_object(_SUMMARY)),
         "skill": _DETAIL,
+        "matches": _list(_MATCH),
+        "weak": _FLAG,
+        "corrections": {"type": "object", "additionalProperties": _TEXT},
+        "incomplete": _FLAG,
+        "withheld": _list(_object(_SUMMARY)),
+        "withheldTotal": _NUMBER,
+        "nextCursor": _TEXT,
     },
     optional=True,
 )
-"""Schema of the result of `skill-display`: a part of the list of skills, or one skill."""
+"""Schema of the result of `skill-display`: a part of the list of skills, results of a search, or a skill."""
 DONE_SCHEMA = _object({"done": {"const": True}})
 
 
@@ -147,19 +156,21 @@ def tool_text(name: str, value: Mapping[str, Json]) -> str:
     known: Any = value
     if name == "skill-config":
         return _config(known)
-    if name == "skill-display":
-        return _skill(known["skill"]) if "skill" in known else _skills(known)
-    return "done"
+    if name != "skill-display":
+        return "done"
+    if "skill" in known:
+        return _skill(known["skill"])
+    return _found(known) if "matches" in known else _skills(known)
 
 
 def _config(config: Any) -> str:
     sources = [
-        f"- {each['label']}: {each['kind']}, {each['skills']} skills, {each['state']}, "
+        f"- {each['label']}: {each['kind']}, {pluralize(each['skills'], 'skill')}, {each['state']}, "
         f"given by the {each['givenBy']}" + (f": {each['reason']}" if each["reason"] else "")
         for each in config["sources"]
     ]
     problems = [f"- {each['severity']}: {each['path']}: {each['message']}" for each in config["problems"]]
-    counts = f"{config['skills']} skills, {config['errors']} errors, {config['warnings']} warnings"
+    counts = ", ".join(pluralize(config[f"{what}s"], what) for what in ("skill", "error", "warning"))
     mode = "static" if config["static"] else "live"
     return "\n".join(
         [
@@ -173,10 +184,38 @@ def _config(config: Any) -> str:
     )
 
 
+def _found(page: Any) -> str:
+    corrections = [
+        f"`{escape_invisible(word)}` occurs nowhere; searched for `{escape_invisible(correction)}`"
+        for word, correction in page["corrections"].items()
+    ]
+    others = page["withheldTotal"]
+    withheld = [f"not approved, and not ranked: {others}", *_cut(_lines(page["withheld"]))] if others else []
+    more = [f"for more, pass the cursor {page['nextCursor']}"] if "nextCursor" in page else []
+    notes = {"no skill fits well": page["weak"], "the index is not complete yet": page["incomplete"]}
+    return "\n".join(
+        [
+            f"{pluralize(page['total'], 'skill')} found" + ("; the best first:" if page["skills"] else ""),
+            *_cut(_lines(page["skills"])),
+            *(note for note, applies in notes.items() if applies),
+            *corrections,
+            *withheld,
+            *more,
+        ]
+    )
+
+
+def _lines(skills: Any) -> list[str]:
+    return [f"- {each['name']}{_marks(each)}: {each['description']}" for each in skills]
+
+
 def _skills(page: Any) -> str:
-    lines = [f"- {each['name']}{_marks(each)}: {each['description']}" for each in page["skills"]]
-    first = page["offset"] + 1 if lines else 0
-    shown = f"{page['total']} skills; {first} to {page['offset'] + len(lines)}:"
+    lines = _lines(page["skills"])
+    first, last = page["offset"] + 1, page["offset"] + len(lines)
+    shown = pluralize(page["total"], "skill")
+    if lines and len(lines) < page["total"]:
+        shown += f"; {first:,} to {last:,}" if first < last else f"; number {first:,}"
+    shown += ":" if lines else ""
     return "\n".join([shown, *_cut(lines)])
 
 

@@ -9,11 +9,13 @@ from skillwire.config.source_kinds import KINDS
 from skillwire.core.mime import is_text
 from skillwire.core.problem import Rule, Severity
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
-from skillwire.errors import BadParamsError
+from skillwire.errors import BadParamsError, ConflictError
+from skillwire.features.base import bad_cursor_error
 from skillwire.features.resources import Problems, catalog_problems
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.library import Library
 from skillwire.library.names import Names
+from skillwire.library.search import MAX_LIMIT, SearchIndex, SearchResult
 from skillwire.library.visibility import Override
 from skillwire.pages.problem_report import ProblemReport
 from skillwire.safe_text import collapse_lines, escape_invisible
@@ -145,13 +147,55 @@ class Overview:
                 raise BadParamsError(f"a query may have {_MAX_WORDS} different words; search for fewer")
             entries = [entry for entry in entries if _matches(entry, words)]
         self._prune_summaries(catalog)
-        origins = {each.label: each.origin for each in self.control.sources()}
+        origins = self._origins()
         return {
             "revision": self._revision,
             "total": len(entries),
             "offset": offset,
             "skills": [self._summary(catalog, each, origins) for each in entries[offset : offset + limit]],
         }
+
+    async def search(
+        self, query: str, limit: int, *, offset: int = 0, cursor: str | None = None
+    ) -> dict[str, Json]:
+        """Return the skills that fit `query`, the best first, as the tool `search-skills` orders them.
+
+        `matches` tells why each of them fits. Withheld skills are not indexed: the first page has those that
+        contain every word, in `withheld`. Without the search area, the result is that of `skills`.
+
+        Raises `BadParamsError` for wrong arguments.
+        """
+        try:
+            index = self.library.index
+        except ConflictError:
+            if cursor is not None:
+                raise bad_cursor_error(cursor) from None
+            return self.skills(query, offset, limit)
+        if offset:
+            raise BadParamsError("with a `query`, pass the `nextCursor` of the last answer, not an `offset`")
+        found = await index.search(query, limit=min(limit, MAX_LIMIT), cursor=cursor)
+        catalog = self.library.catalog
+        self._prune_summaries(catalog)
+        origins = self._origins()
+        shown = [each for each in found.results if each.uri in catalog.entries]
+        others = len(found.results) - len(shown)
+        if cursor is not None or found.next_cursor is not None:
+            others = await self._count_others(index, query, catalog)
+        withheld = [] if cursor is not None else self._find_withheld(catalog, query)
+        result: dict[str, Json] = {
+            "revision": self._revision,
+            "total": found.total - others,
+            "skills": [self._summary(catalog, catalog.entries[each.uri], origins) for each in shown],
+            "matches": [_match(each) for each in shown],
+            "weak": found.weak,
+            "corrections": dict(found.corrections),
+            "incomplete": found.incomplete,
+            "withheld": [self._summary(catalog, each, origins) for each in withheld[:MAX_LIMIT]],
+            "withheldTotal": len(withheld),
+        }
+        if found.next_cursor is not None:
+            result["nextCursor"] = found.next_cursor
+        return result
 
     def skill(self, name: str, *, can_change: bool = True) -> dict[str, Json]:
         """Return the details of one skill, without the content of its files.
@@ -160,9 +204,8 @@ class Overview:
         """
         catalog = self.library.catalog
         entry = self._names.of(catalog).find(name)
-        origins = {each.label: each.origin for each in self.control.sources()}
         return {
-            **self._summary(catalog, entry, origins),
+            **self._summary(catalog, entry, self._origins()),
             "revision": self._revision,
             "frontmatter": dict(entry.frontmatter),
             "fileList": [_file(entry, each) for each in entry.files],
@@ -188,6 +231,29 @@ class Overview:
             "text": reading.content.decode() if shown else None,
             "why": why,
         }
+
+    def _origins(self) -> dict[str, str]:
+        return {each.label: each.origin for each in self.control.sources()}
+
+    def _find_withheld(self, catalog: Catalog, query: str) -> list[SkillRecord]:
+        """Return the withheld skills that contain every word of a query, up to the maximum of words."""
+        words = list(dict.fromkeys(query.casefold().split()))[:_MAX_WORDS]
+        return [entry for entry in catalog.withheld if _matches(entry, words)]
+
+    async def _count_others(self, index: SearchIndex, query: str, catalog: Catalog) -> int:
+        """Return how many results are not shown: templates, and skills that have gone since a freeze."""
+        if not catalog.templates and not self.library.frozen:
+            return 0
+        others, cursor = 0, None
+        while True:
+            try:
+                found = await index.search(query, limit=MAX_LIMIT, cursor=cursor)
+            except BadParamsError:  # the results have changed meanwhile, and pages will search again
+                return others
+            others += sum(each.uri not in catalog.entries for each in found.results)
+            cursor = found.next_cursor
+            if cursor is None:
+                return others
 
     def _places_for(self, *, can_change: bool) -> bool:
         allowed = self._show_places
@@ -260,6 +326,15 @@ def _static_summary(entry: SkillRecord) -> dict[str, Json]:
 def _is_public(facts: SourceFacts) -> bool:
     """Return whether a source's location reveals neither a secret nor anything about this machine."""
     return facts.kind in _PUBLIC and not facts.place.startswith("git+file:")
+
+
+def _match(result: SearchResult) -> dict[str, Json]:
+    return {
+        "uri": result.uri,
+        "rank": result.rank,
+        "fields": list(result.fields),
+        "snippet": escape_invisible(result.snippet),
+    }
 
 
 def _matches(entry: SkillRecord, words: list[str]) -> bool:

@@ -29,14 +29,14 @@ _MAX_VALUES = 4_000
 """Maximum number of characters of all metadata values, and of all file names, that are indexed."""
 _MAX_DEPTH = 8
 """Maximum depth of metadata values that are indexed."""
-_HEADING = re.compile(r"#{0,5}[ \t]+(.+)")
-_MAX_HEADINGS = 4_000
+HEADING = re.compile(r"\n##{0,5}[ \t]+(.+)")
+MAX_HEADINGS = 4_000
 """Maximum number of characters of all headings that are indexed."""
 _MAX_TERMS = 2_000
 """Maximum number of terms of one skill. The fields with the least weight lose their terms first."""
 _MAX_CORRECTABLE = 50_000
 """Maximum number of words for which it is kept whether spelling is corrected to them."""
-_FRONTMATTER = re.compile(r"\A---[ \t]*\r?\n.*?\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _UNINDEXED_KEYS = frozenset({"name", "description", "when_to_use", "license", "allowed-tools", "model"})
 
 
@@ -91,6 +91,7 @@ def identity(entry: Searchable) -> bytes:
         else:
             content = main.digest.text
         parts = [content, entry.shown_description, *(file.path for file in entry.files)]
+        parts.append(str(entry.origin.foreign))
     return blake2b("\0".join([entry.uri, *parts]).encode(errors="replace"), digest_size=16).digest()
 
 
@@ -105,18 +106,19 @@ def has_indexed_text(entry: Searchable) -> bool:
 
 def make_document(entry: Searchable, text: str = "") -> Document:
     """Return what is indexed of a skill or template. `text` is its `SKILL.md`."""
-    values, path = _values_of(entry)
+    values, path = _values_of(entry, text)
     name = values[NAME]
-    body = body_of(text)
-    values[HEADINGS] = _headings_of(body)
+    body = values.pop(BODY)
     amounts: dict[str, float] = {}
     vocabulary: set[str] = set()
     for field, value in values.items():
         if value:
             _add(field, value, amounts, vocabulary)
-    weights = _weights(amounts, body[:MAX_BODY])
+    weights = _weights(amounts, body)
     if len(weights) > _MAX_TERMS:
         weights = dict(islice(weights.items(), _MAX_TERMS))
+        terms = term_of_word()
+        vocabulary = {word for word in vocabulary if terms[word] in weights}
     # A skill of another operator's server never comes before the user's own skill of that name (H10).
     is_own = isinstance(entry, SkillTemplate) or not entry.origin.foreign
     for exact in (exact_term(name), exact_term(path)):
@@ -136,16 +138,16 @@ def exact_term(name: str) -> str:
 
 def matched_fields(entry: Searchable, text: str, searched: Iterable[str]) -> list[str]:
     """Return the names of the fields in which a term of the query occurs, the most important first."""
-    values, _ = _values_of(entry)
+    values, _ = _values_of(entry, text)
     wanted, terms, found = set(searched), term_of_word(), list[str]()
-    for field, value in [*values.items(), (BODY, text)]:
+    for field, value in values.items():
         if field is not PATH and any(terms[word] in wanted for word in words(value)):
             found.append(field.name)
     return found
 
 
-def _values_of(entry: Searchable) -> tuple[dict[Field, str], str]:
-    """Return the text of each field except the body, and the path."""
+def _values_of(entry: Searchable, text: str) -> tuple[dict[Field, str], str]:
+    """Return the indexed text of each field, and the path."""
     if isinstance(entry, SkillTemplate):
         fields, path, described = entry.fields, entry.path, entry.description
         name, files = path.rpartition("/")[2], ""
@@ -155,12 +157,15 @@ def _values_of(entry: Searchable) -> tuple[dict[Field, str], str]:
         files = "\n".join(file.path for file in entry.files if file.path != SKILL_FILE)[:_MAX_VALUES]
     when = fields.get("when_to_use")
     about = {key: value for key, value in fields.items() if key not in _UNINDEXED_KEYS}
+    body = body_of(text)
     values = {
         NAME: name,
         PATH: path,
         DESCRIPTION: f"{described}\n{when if isinstance(when, str) else ''}",
         METADATA: "\n".join(_texts(about))[:_MAX_VALUES],
         FILES: files,
+        HEADINGS: "\n".join(HEADING.findall(f"\n{body}"))[:MAX_HEADINGS],
+        BODY: body[:MAX_BODY],
     }
     return values, path
 
@@ -172,11 +177,6 @@ def _texts(value: "Json | Mapping[str, Json]", depth: int = 0) -> Iterable[str]:
     elif depth < _MAX_DEPTH and isinstance(value, (Mapping, list)):
         for each in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(each, depth + 1)
-
-
-def _headings_of(body: str) -> str:
-    lines = (_HEADING.match(part) for part in f"\n{body}".split("\n#")[1:])
-    return "\n".join(line[1] for line in lines if line is not None)[:_MAX_HEADINGS]
 
 
 def _add(field: Field, value: str, amounts: dict[str, float], vocabulary: set[str]) -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge, nlargest
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 
 from skillwire.search.document import MAX_WEIGHT, Document
@@ -33,12 +33,12 @@ _WEAK = 0.18
 _IMPORTANT_TERMS = 10
 _CORRECTED, _BEGUN = 0.8, 0.7
 """What a corrected word counts, and a word that only begins like the typed one."""
+_MAX_PREFIX_TERMS = 1_000
+"""Maximum number of terms with the same beginning that are compared."""
 _MAX_BEGUN = 20
 """Maximum number of terms that a typed word may be the beginning of."""
 _MAX_CORRECTED, _MAX_WORDS = 4, 16
 """How many words are corrected, and the length of a query from which none is."""
-_LOOKUP = 20
-"""How much longer it takes to look up one posting than to read one."""
 _EXACT = 1_000.0
 """The score of a document whose whole name is the query. It is more than all terms can count."""
 
@@ -199,10 +199,11 @@ class Index:
     def removed(self) -> Collection[int]:
         return self._removed
 
-    def terms_from(self, prefix: str) -> list[str]:
-        """Return terms that begin with `prefix`."""
-        stored = [] if self._segments is None else self._segments.terms_from(prefix)
-        return sorted({*stored, *(term for term in self._added_terms if term.startswith(prefix))})
+    def terms_from(self, prefix: str) -> Iterator[str]:
+        """Yield the terms that begin with `prefix`, in ascending order."""
+        stored = iter(()) if self._segments is None else self._segments.terms_from(prefix)
+        added = sorted(term for term in self._added_terms if term.startswith(prefix))
+        return (term for term, _ in groupby(merge(stored, added)))
 
     def words_like(self, initial: str, lengths: range) -> Iterator[str]:
         """Yield the words with this first letter and these lengths."""
@@ -216,6 +217,17 @@ class Index:
             if word not in seen and len(word) in lengths and self._added_words[word] > 0:
                 yield word
 
+    def vocabulary_of(self, number: int) -> Collection[str]:
+        """Return the words of a document to which spelling is corrected."""
+        if (document := self._added.get(number)) is not None:
+            return document.vocabulary
+        return [] if self._segments is None else self._segments.words_of(number)
+
+    def count_of_word(self, word: str) -> int:
+        """Return the number of documents to whose vocabulary a word belongs."""
+        stored = 0 if self._segments is None else self._segments.count_of_word(word)
+        return stored + self._added_words.get(word, 0)
+
     def _count_words(self, words: Collection[str], number: int) -> None:
         for word in words:
             self._added_words[word] += number
@@ -227,9 +239,12 @@ class _Search:
 
     def __init__(self, index: Index, hidden: frozenset[int], place: Callable[[str], int]) -> None:
         self._index = index
+        self._hidden = hidden
         self._excluded = hidden.union(index.removed)
         self._visible = len(index) - len(hidden)
         self._place = place
+        self._completed = set[str]()
+        """The terms that an unfinished word may be the beginning of."""
 
     def rank(self, query: Query) -> Ranking:
         corrections: dict[str, str] = {}
@@ -241,11 +256,13 @@ class _Search:
         best = self._best(scores, MAX_RESULTS)
         strongest = scores[best[0]] if best else 0
         # Of a whole name, what else matches is compared with the best of the others.
-        compared = max((scores[each] for each in best if scores[each] < _EXACT), default=0)
+        names = () if exact is None else exact.postings
+        named = {number for each in names for number, _ in each.unpacked()}
+        compared = max((scores[each] for each in best if each not in named), default=0)
         best = [each for each in best if scores[each] >= _WEAKEST * compared]
         return Ranking(
             tuple(uri for each in best if (uri := self._index.uri_of(each)) is not None),
-            frozenset(each.term for each in terms if each.documents),
+            frozenset(each.term for each in terms if each.documents) | self._completed,
             corrections,
             is_weak=bool(best) and strongest < _WEAK * self._possible(terms),
         )
@@ -277,14 +294,23 @@ class _Search:
             if chosen[0] and distance > nearest:
                 break
             found = self._postings_of(term_of_word()[word], term, _CORRECTED)
-            if found.documents > chosen[1].documents:
+            if found.documents > chosen[1].documents and self._is_visible(word, found):
                 chosen, nearest = (word, found), distance
         return chosen
 
+    def _is_visible(self, word: str, of: _Weighted) -> bool:
+        """Return whether a word belongs to the vocabulary of a visible document."""
+        hidden = (number for each in of.postings for number in each.among(self._hidden))
+        having = sum(word in self._index.vocabulary_of(number) for number in hidden)
+        return self._index.count_of_word(word) > having
+
     def _begun(self, term: QueryTerm) -> _Weighted | None:
         """Return the documents with a term that begins with the typed word, or None if there is none."""
-        begun = [self._postings_of(each) for each in self._index.terms_from(term.word)]
+        # Terms of hidden and removed documents do not count, so that they do not affect the result.
+        terms = (self._postings_of(each) for each in self._index.terms_from(term.word))
+        begun = list(islice((each for each in terms if each.documents), _MAX_PREFIX_TERMS))
         begun.sort(key=lambda each: (-each.documents, each.term))
+        self._completed.update(each.term for each in begun[:_MAX_BEGUN])
         best: dict[int, int] = {}
         for each in begun[:_MAX_BEGUN]:
             for postings in each.postings:
@@ -300,15 +326,9 @@ class _Search:
         postings = self._index.postings(term)
         documents = sum(len(each.packed) for each in postings)
         if self._excluded:
-            documents -= sum(self._count_excluded(each) for each in postings)
+            documents -= sum(len(each.among(self._excluded)) for each in postings)
         amount = 0.0 if of is None else of.amount * share
         return _Weighted(term, amount, of is not None and of.is_light, postings, documents)
-
-    def _count_excluded(self, postings: Postings) -> int:
-        """Return how many of the postings are of excluded documents."""
-        if len(self._excluded) * _LOOKUP < len(postings.packed):
-            return sum(postings.weight(number) > 0 for number in self._excluded)
-        return sum(number in self._excluded for number, _ in postings.unpacked())
 
     def _score(self, terms: list[_Weighted]) -> dict[int, float]:
         """Return the score of each document that may be a result.

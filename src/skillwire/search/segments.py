@@ -10,7 +10,6 @@ from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +22,8 @@ _SEGMENT_POSTINGS = 3_000_000
 """Number of postings that are kept in memory before they are written as a segment."""
 MAX_SEGMENT = 65_536
 """Maximum number of documents of a segment. Their numbers in it fit into 16 bits."""
-_MAX_PREFIX_TERMS = 1_000
+_LOOKUP = 20
+"""How much longer it takes to look up one posting than to read one."""
 _SCHEMA = """
 CREATE TABLE document (id INTEGER PRIMARY KEY, uri TEXT, identity BLOB, words TEXT);
 CREATE TABLE posting (term TEXT, first INTEGER, packed BLOB, PRIMARY KEY (term, first)) WITHOUT ROWID;
@@ -51,6 +51,12 @@ class Postings(NamedTuple):
         halves.frombytes(memoryview(self.packed).cast("B"))
         return zip(map(self.first.__add__, halves[_HIGH::2]), halves[_LOW::2], strict=True)
 
+    def among(self, numbers: frozenset[int]) -> list[int]:
+        """Return those of the numbers that are documents with the term."""
+        if len(numbers) * _LOOKUP < len(self.packed):
+            return [number for number in numbers if self.weight(number)]
+        return [number for number, _ in self.unpacked() if number in numbers]
+
     def weight(self, number: int) -> int:
         """Return the weight of the term in a document, or 0 if the document does not contain it."""
         wanted = number - self.first
@@ -62,6 +68,8 @@ class Postings(NamedTuple):
 
 
 def _stored(first: int, stored: bytes) -> Postings:
+    if first < 0 or not stored:
+        raise sqlite3.DatabaseError("the postings are damaged")
     packed = array("I")
     packed.frombytes(stored)
     return Postings(first, packed)
@@ -75,7 +83,10 @@ def pack(weights: Iterable[tuple[int, int]]) -> Iterator[Postings]:
 
 
 class Segments:
-    """An index database. Errors of SQLite are raised as `sqlite3.Error`."""
+    """An index database. Errors of SQLite are raised as `sqlite3.Error`.
+
+    Generators do not close their cursors, because they may outlive the connection.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         """Open a new database at `path`, which must be an empty file, or in memory."""
@@ -99,20 +110,18 @@ class Segments:
 
     def documents(self) -> Iterator[tuple[int, str, bytes]]:
         """Yield the number, URI and identity of each document."""
-        with closing(self._db.execute("SELECT id, uri, identity FROM document ORDER BY id")) as rows:
-            yield from rows
+        yield from self._db.execute("SELECT id, uri, identity FROM document ORDER BY id")
 
     def all_words(self) -> Iterator[tuple[int, str]]:
         """Yield the number of each document, and its vocabulary separated by spaces."""
-        with closing(self._db.execute("SELECT id, words FROM document ORDER BY id")) as rows:
-            yield from rows
+        yield from self._db.execute("SELECT id, words FROM document ORDER BY id")
 
     def all_postings(self) -> Iterator[tuple[str, Postings]]:
         """Yield each term with its postings in each segment, in ascending order."""
-        rows = self._db.execute("SELECT term, first, packed FROM posting ORDER BY term, first")
-        with closing(rows):
-            for term, first, packed in rows:
-                yield term, _stored(first, packed)
+        for term, first, packed in self._db.execute(
+            "SELECT term, first, packed FROM posting ORDER BY term, first"
+        ):
+            yield term, _stored(first, packed)
 
     def words_of(self, number: int) -> list[str]:
         """Return the vocabulary of a document."""
@@ -124,13 +133,14 @@ class Segments:
         rows = self._db.execute("SELECT first, packed FROM posting WHERE term = ? ORDER BY first", (term,))
         return [_stored(first, packed) for first, packed in rows]
 
-    def terms_from(self, prefix: str) -> list[str]:
-        """Return the first terms that begin with `prefix`."""
+    def terms_from(self, prefix: str) -> Iterator[str]:
+        """Yield the terms that begin with `prefix`, in ascending order."""
         rows = self._db.execute(
-            "SELECT DISTINCT term FROM posting WHERE term >= ? AND term < ? ORDER BY term LIMIT ?",
-            (prefix, prefix + "\U0010ffff", _MAX_PREFIX_TERMS),
+            "SELECT DISTINCT term FROM posting WHERE term >= ? AND term < ? ORDER BY term",
+            (prefix, prefix + "\U0010ffff"),
         )
-        return [term for (term,) in rows]
+        for (term,) in rows:
+            yield term
 
     def words_like(self, initial: str, lengths: range) -> Iterator[tuple[str, int]]:
         """Yield the words with this first letter and these lengths, and the number of documents of each."""
@@ -138,8 +148,15 @@ class Segments:
             "SELECT word, documents FROM word WHERE initial = ? AND length >= ? AND length < ?",
             (initial, lengths.start, lengths.stop),
         )
-        with closing(rows):
-            yield from rows
+        yield from rows
+
+    def count_of_word(self, word: str) -> int:
+        """Return the number of documents to whose vocabulary a word belongs."""
+        found = self._db.execute(
+            "SELECT documents FROM word WHERE initial = ? AND length = ? AND word = ?",
+            (word[0], len(word), word),
+        ).fetchone()
+        return found[0] if found else 0
 
     def finish(self, words: Mapping[str, int]) -> None:
         """Write the vocabulary. Call this once, after the last document."""

@@ -1,14 +1,12 @@
 """`LibrarySearch`: the index of one library. It follows the library's changes, and answers queries."""
 
-import base64
-import binascii
 import logging
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,15 +16,14 @@ import anyio.to_thread
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord, Trust
 from skillwire.core.template import SkillTemplate
-from skillwire.errors import BadParamsError, SkillwireError
-from skillwire.features.base import bad_cursor_error
+from skillwire.errors import SkillwireError
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
+from skillwire.library.names import Names
 from skillwire.library.search import (
     DEFAULT_LIMIT,
-    MAX_LIMIT,
     Audience,
     SearchIndex,
     SearchResult,
@@ -41,11 +38,13 @@ from skillwire.search.document import (
     make_document,
     matched_fields,
 )
-from skillwire.search.index import MAX_RESULTS, Index, Ranking
+from skillwire.search.index import Index, Ranking
+from skillwire.search.paging import Page, parse_query
 from skillwire.search.query import Query
+from skillwire.search.ranker import Ranker
 from skillwire.search.segments import Segments, SegmentWriter
 from skillwire.search.snippet import find_snippet
-from skillwire.search.store import IndexStore
+from skillwire.search.store import WAIT_SECONDS, IndexStore
 from skillwire.sources.cache_folder import CACHE_DIR
 
 _MANY = 500
@@ -58,9 +57,14 @@ _PAUSE = 1.0
 """Seconds from a start or a change to the background work, so that requests are answered first."""
 _STORED_SHARE = 0.1
 """Share of changed skills from which the index file is written again."""
-_DAMAGE = (sqlite3.Error, ValueError, OverflowError, IndexError)
+_DAMAGE = (sqlite3.Error, ValueError, OverflowError, LookupError)
 """What a damaged index raises. It is then built again."""
-_CURSOR = "search"
+_NOT_STORED = (OSError, sqlite3.OperationalError)
+"""What is raised if an index file cannot be written. Other errors of SQLite mean damage."""
+_MAX_CHANGES = 1_000
+"""Maximum number of changes that are kept. After more of them, every skill is compared with the index."""
+_MAX_RETRIED = 100
+"""Maximum number of skills that are read again because their text could not be read before."""
 
 Value = TypeVar("Value")
 _log = logging.getLogger(__name__)
@@ -73,7 +77,7 @@ class _Pending:
     removed: Sequence[str]
     changed: Sequence[Searchable]
     decided: frozenset[str] | None = None
-    """The URIs that an audience may find now, but not before, or the other way around. None: perhaps all."""
+    """The URIs for which it is decided again whether an audience may find them. None: all."""
 
     @property
     def is_large(self) -> bool:
@@ -83,20 +87,23 @@ class _Pending:
 class LibrarySearch(SearchIndex):
     """The index of one library."""
 
-    def __init__(self, library: Library, folder: Path | None = None) -> None:
+    def __init__(self, library: Library, folder: Path | None = None, ranker: Ranker | None = None) -> None:
         """Create an index, which is built by the first search or by `follow`.
 
-        With `folder`, the index is stored there, so that the next start only indexes what has changed.
+        With `folder`, the index is stored there, so that the next start only indexes what has changed. With
+        `ranker`, the results have its order, and may contain skills without a word of the query.
         """
-        self._library, self._folder = library, folder
+        self._library, self._folder, self._ranker = library, folder, ranker
         self._visible = VisibleSkills.of(library)
         self._index: Index | None = None
         self._indexed: Catalog | None = None
         """The catalog that the index describes."""
         self._changes: list[Change] = []
         """The changes since `_indexed`."""
-        self._hidden: dict[Audience, frozenset[int]] = {}
-        """The numbers of the documents that an audience may not find."""
+        self._unread: dict[str, None] = {}
+        """The skills whose text could not be read when they were indexed, by URI."""
+        self._hidden: dict[Audience, tuple[Catalog, frozenset[int]]] = {}
+        """The numbers of the documents that an audience may not find, and the catalog that decides it."""
         self._lock = anyio.Lock()
         """Held while the index is changed or used."""
         self._updating = anyio.Lock()
@@ -113,30 +120,36 @@ class LibrarySearch(SearchIndex):
         cursor: str | None = None,
         audience: Audience = Audience.EVERYONE,
     ) -> SearchResults:
-        if not 1 <= limit <= MAX_LIMIT:
-            raise BadParamsError(f"the limit must be a number from 1 to {MAX_LIMIT}")
-        if not query.strip():
-            raise BadParamsError("the query is empty; write what the skill should help with")
-        parsed = Query.parse(query)
+        parsed = parse_query(query, limit)
         await self._library.ensure_loaded()
         incomplete = not await self._catch_up()
-        ranking = await self._rank_or_rebuild(parsed, audience)
-        catalog = self._visible.catalog
-        uris = [uri for uri in ranking.uris if _find(catalog, uri) is not None]
-        key = blake2b(f"{audience}\0{query}".encode(errors="replace"), digest_size=8).hexdigest()
-        start = 0 if cursor is None else _start_after(cursor, key, uris)
-        shown = uris[start : start + limit]
-        end = start + len(shown)
+        ranking, fallback = await self._rank_or_rebuild(parsed, audience), ""
+        if self._ranker is not None:
+            ranking, fallback = await self._ranker.rank(query, parsed, ranking, audience)
+        # The catalog may have changed during the search. The results and their names are from this one.
+        catalog, names = self._visible.catalog, self._visible.names
+        found = {uri: entry for uri in ranking.uris if (entry := self._find(catalog, uri, audience))}
+        uris = list(found)
+        page = Page.of(uris, query, audience, limit, cursor)
         return SearchResults(
-            tuple([await self._result(catalog, uri, start + at, ranking) for at, uri in enumerate(shown, 1)]),
+            tuple([await self._result(found[uri], names, rank, ranking) for rank, uri in page.shown]),
             len(uris),
             ranking.is_weak,
             ranking.corrections,
             incomplete,
-            _cursor(key, uris[:end]) if end < len(uris) else None,
+            page.next_cursor,
+            fallback,
         )
 
     async def follow(self) -> None:
+        if self._ranker is None:
+            await self._follow_library()
+            return
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._ranker.follow)
+            await self._follow_library()
+
+    async def _follow_library(self) -> None:
         self._following = True
         try:
             await self._library.ensure_loaded()
@@ -154,6 +167,8 @@ class LibrarySearch(SearchIndex):
     # What is indexed
 
     def _note(self, change: Change) -> None:
+        if len(self._changes) >= _MAX_CHANGES:
+            self._changes.clear()
         self._changes.append(change)
         self._stale.set()
 
@@ -174,9 +189,9 @@ class LibrarySearch(SearchIndex):
         With `only_few`, return False and do nothing if that would take long.
         """
         async with self._updating:
-            if self._index is None:
-                await self._open()
             while not self._is_current():
+                if self._index is None:
+                    await self._open()
                 wanted, known = self._visible.catalog, len(self._changes)
                 pending = await self._in_worker(partial(self._compare, wanted, self._changes_to(wanted)))
                 if pending.is_large and only_few:
@@ -223,36 +238,41 @@ class LibrarySearch(SearchIndex):
             edited = (edit for change in changes for edit in change.edits)
             uris = dict.fromkeys(each.uri for edit in edited for each in edit.entries)
         uris |= dict.fromkeys(each.uri for change in changes or () for each in change.before.templates)
+        uris |= dict.fromkeys(islice(self._unread, _MAX_RETRIED))
         found: dict[str, Searchable] = {uri: wanted.entries[uri] for uri in uris if uri in wanted.entries}
-        kept = {uri: each for uri, each in found.items() if _may_be_found(each)}
+        kept = {uri: each for uri, each in found.items() if may_be_found(each)}
         for template in wanted.templates:  # a skill with the same URI takes precedence
-            if _may_be_found(template):
+            if may_be_found(template):
                 kept.setdefault(template.uri, template)
-        return _Pending(
-            [uri for uri in uris if uri not in kept and index.identity(uri) is not None],
-            [each for uri, each in kept.items() if not _is_known(index.identity(uri), each)],
-            None if changes is None else _decided(changes),
-        )
+        removed = [uri for uri in uris if uri not in kept and index.identity(uri) is not None]
+        changed = [each for uri, each in kept.items() if not _is_known(index.identity(uri), each)]
+        decided = None if changes is None else _decided(changes)
+        if decided is not None:  # a document that is indexed again gets another number
+            decided = decided.union(removed, (each.uri for each in changed))
+        return _Pending(removed, changed, decided)
 
     async def _apply(self, wanted: Catalog, pending: _Pending) -> None:
         """Change the index, so that it describes the catalog `wanted`."""
         made = [each async for batch in self._documents(pending.changed) for each in batch]
 
-        def change() -> None:
+        def change(refused: Mapping[Audience, Sequence[str]]) -> None:
             index = self._index
             assert index is not None, "the index is opened first"
-            decided = index.numbers_of(pending.decided or ())
+            before = index.numbers_of(pending.decided or ())
             for uri in pending.removed:
                 index.remove(uri)
             for entry, known, document in made:
                 index.put(entry.uri, known, document)
-            self._decide_again(index, pending.decided, decided)
+            self._hidden = {
+                audience: (wanted, (self._hidden[audience][1] - before) | index.numbers_of(uris))
+                for audience, uris in refused.items()
+            }
 
         async with self._lock:
             try:
-                await self._in_worker(change)
+                await self._in_worker(partial(change, self._refused(wanted, pending)))
             except _DAMAGE:
-                self._rebuild()
+                await self._rebuild()
                 return
             self._indexed = wanted
 
@@ -262,6 +282,11 @@ class LibrarySearch(SearchIndex):
         """Yield batches of entries with their identities and documents."""
         for start in range(0, len(entries), _BATCH):
             batch = [(each, *await self._text_of(each)) for each in entries[start : start + _BATCH]]
+            for entry, _, was_read in batch:
+                if was_read:
+                    self._unread.pop(entry.uri, None)
+                else:
+                    self._unread[entry.uri] = None
             yield await self._in_worker(partial(_make_documents, batch))
 
     async def _text_of(self, entry: Searchable) -> tuple[str, bool]:
@@ -279,22 +304,34 @@ class LibrarySearch(SearchIndex):
 
     async def _write(self, wanted: Catalog, pending: _Pending) -> None:
         """Write a new index, which describes the catalog `wanted`, and use it from now on."""
-        store = self._index_store()
-        if store is not None:
-            lock = await self._in_worker(store.lock)
-            try:
-                if not await self._use_other(store):
-                    await self._write_file(store, wanted, pending)
-            except (OSError, sqlite3.Error) as error:
-                await self._use_memory(error)
-            else:
-                return
-            finally:
-                if lock is not None:
-                    lock.release()
-        writer = SegmentWriter(Segments())
-        await self._fill(writer, pending)
-        await self._replace(writer.segments, wanted)
+        try:
+            if (store := self._index_store()) is not None:
+                try:
+                    async with self._building(store):
+                        if not await self._use_other(store):
+                            await self._write_file(store, wanted, pending)
+                except _NOT_STORED as error:
+                    await self._use_memory(error)
+                else:
+                    return
+            writer = SegmentWriter(Segments())
+            await self._fill(writer, pending)
+            await self._replace(writer.segments, wanted)
+        except _DAMAGE:
+            async with self._lock:
+                await self._rebuild()
+
+    @asynccontextmanager
+    async def _building(self, store: IndexStore) -> AsyncGenerator[None]:
+        """Wait until no other process builds the same index, and keep others from it."""
+        lock = await self._in_worker(store.lock)
+        try:
+            if lock is not None:
+                await lock.acquire(seconds=WAIT_SECONDS)
+            yield
+        finally:
+            if lock is not None:
+                lock.release()
 
     async def _use_other(self, store: IndexStore) -> bool:
         """Use the index that another process has stored in the meantime. Return whether there was one."""
@@ -303,7 +340,7 @@ class LibrarySearch(SearchIndex):
         if (segments := await self._in_worker(store.load)) is None:
             return False
         await self._replace(segments, None)
-        return True
+        return len(self._index or ()) > 0  # an empty one is of no use
 
     async def _write_file(self, store: IndexStore, wanted: Catalog, pending: _Pending) -> None:
         with store.staged() as staged:
@@ -334,7 +371,7 @@ class LibrarySearch(SearchIndex):
         made = await self._in_worker(partial(Index, segments))
         async with self._lock:
             before, self._index, self._indexed = self._index, made, describes
-            self._forget_hidden()
+            self._hidden.clear()
             if before is not None:
                 await self._in_worker(before.close)
 
@@ -356,19 +393,29 @@ class LibrarySearch(SearchIndex):
         if index is None or store is None or index.unstored <= _STORED_SHARE * len(index):
             return
         try:
-            async with self._updating:
+            async with self._updating, self._building(store):
+                if self._index is None:
+                    return
                 with store.staged() as staged:
                     await self._fill(SegmentWriter(staged.segments), _Pending((), ()))
                     segments = await self._in_worker(staged.keep)
                 await self._replace(segments, self._indexed)
-        except (OSError, sqlite3.Error) as error:
+        except _NOT_STORED as error:
             await self._use_memory(error)
+        except _DAMAGE:
+            async with self._lock:
+                await self._rebuild()
+            self._stale.set()
 
-    def _rebuild(self) -> None:
-        """Drop a damaged index. The next update builds it again."""
+    async def _rebuild(self) -> None:
+        """Drop a damaged index and its file. The next update builds it again."""
         _log.warning("the search index is damaged, and is built again")
-        self._index = self._indexed = None
-        self._forget_hidden()
+        damaged, self._index, self._indexed = self._index, None, None
+        self._hidden.clear()
+        if damaged is not None:
+            await self._in_worker(damaged.close)
+        if (store := self._index_store()) is not None:
+            await self._in_worker(store.remove)
 
     async def _in_worker(self, work: Callable[[], Value]) -> Value:
         """Run `work` in a thread, one at a time."""
@@ -376,31 +423,35 @@ class LibrarySearch(SearchIndex):
 
     # Who may find what
 
-    def _hidden_from(self, audience: Audience) -> frozenset[int]:
+    def _hidden_from(self, audience: Audience, index: Index, catalog: Catalog) -> frozenset[int]:
         """Return the numbers of the documents that an audience may not find."""
-        index = self._index
-        assert index is not None, "the index is opened first"
         if audience is Audience.EVERYONE:
             return frozenset()
-        if (known := self._hidden.get(audience)) is None:
-            catalog = self._visible.catalog
+        decided, numbers = self._hidden.get(audience, (None, frozenset[int]()))
+        if decided is not catalog:
             entries = (*catalog.entries.values(), *catalog.templates)
             uris = (each.uri for each in entries if not self._visible.allows(each, audience))
-            known = self._hidden[audience] = index.numbers_of(uris)
-        return known
+            numbers = index.numbers_of(uris)
+            self._hidden[audience] = catalog, numbers
+        return numbers
 
-    def _decide_again(self, index: Index, uris: frozenset[str] | None, before: frozenset[int]) -> None:
-        """Update what audiences may not find. `before` are the numbers that the documents had."""
-        if uris is None:
-            self._forget_hidden()
-            return
-        entries = [found for uri in uris if (found := self._visible.catalog.entries.get(uri)) is not None]
-        for audience, hidden in self._hidden.items():
-            refused = (each.uri for each in entries if not self._visible.allows(each, audience))
-            self._hidden[audience] = (hidden - before) | index.numbers_of(refused)
+    def _refused(self, wanted: Catalog, pending: _Pending) -> dict[Audience, list[str]]:
+        """Return which of the URIs of `pending` audiences may not find; only the audiences that are known."""
+        if pending.decided is None or self._visible.catalog is not wanted:
+            return {}
+        entries = [found for uri in pending.decided if (found := wanted.entries.get(uri)) is not None]
+        return {
+            audience: [each.uri for each in entries if not self._visible.allows(each, audience)]
+            for audience, (catalog, _) in self._hidden.items()
+            if catalog is self._indexed or catalog is wanted
+        }
 
-    def _forget_hidden(self) -> None:
-        self._hidden.clear()
+    def _find(self, catalog: Catalog, uri: str, audience: Audience) -> Searchable | None:
+        """Return the skill or template of the current catalog with this URI, if the audience may find it."""
+        templates = (each for each in catalog.templates if each.uri == uri)
+        found = catalog.entries.get(uri) or next(templates, None)
+        allowed = found is not None and self._visible.allows(found, audience)
+        return found if allowed else None
 
     # Answers
 
@@ -408,25 +459,25 @@ class LibrarySearch(SearchIndex):
         try:
             return await self._rank(query, audience)
         except _DAMAGE:
-            self._rebuild()
+            async with self._lock:
+                await self._rebuild()
             await self._update()
             return await self._rank(query, audience)
 
     async def _rank(self, query: Query, audience: Audience) -> Ranking:
-        positions = self._visible.catalog.positions
-        last = len(positions)
+        catalog = self._visible.catalog
+        positions, last = catalog.positions, len(catalog.positions)
 
-        def rank() -> Ranking:
-            index = self._index
-            assert index is not None, "the index is opened first"
-            return index.rank(query, self._hidden_from(audience), lambda uri: positions.get(uri, last))
+        def rank(index: Index) -> Ranking:
+            hidden = self._hidden_from(audience, index, catalog)
+            return index.rank(query, hidden, lambda uri: positions.get(uri, last))
 
         async with self._lock:
-            return await self._in_worker(rank)
+            if (index := self._index) is None:  # it is still being opened
+                return Ranking()
+            return await self._in_worker(partial(rank, index))
 
-    async def _result(self, catalog: Catalog, uri: str, rank: int, ranking: Ranking) -> SearchResult:
-        entry = _find(catalog, uri)
-        assert entry is not None, "results were looked up before"
+    async def _result(self, entry: Searchable, names: Names, rank: int, ranking: Ranking) -> SearchResult:
         text, _ = await self._text_of(entry)
         fields, snippet = await self._in_worker(
             lambda: (matched_fields(entry, text, ranking.terms), find_snippet(text, ranking.terms))
@@ -434,8 +485,8 @@ class LibrarySearch(SearchIndex):
         if isinstance(entry, SkillTemplate):
             name, description = self._visible.template_name(entry), entry.description
         else:
-            name, description = self._visible.names.handle(entry), entry.shown_description
-        return SearchResult(name, uri, collapse_lines(description), rank, tuple(fields), snippet)
+            name, description = names.handle(entry), entry.shown_description
+        return SearchResult(name, entry.uri, collapse_lines(description), rank, tuple(fields), snippet)
 
 
 def _make_documents(
@@ -460,43 +511,7 @@ def _decided(changes: Sequence[Change]) -> frozenset[str] | None:
     return frozenset(decided.union(each.uri for c in changes for edit in c.edits for each in edit.entries))
 
 
-def _may_be_found(entry: Searchable) -> bool:
+def may_be_found(entry: Searchable) -> bool:
     if isinstance(entry, SkillTemplate):
         return not entry.is_withheld
     return entry.trust is not Trust.WITHHELD
-
-
-def _find(catalog: Catalog, uri: str) -> Searchable | None:
-    """Return the skill or template of a catalog with this URI, unless it is withheld."""
-    found = catalog.entries.get(uri) or next((each for each in catalog.templates if each.uri == uri), None)
-    return found if found is not None and _may_be_found(found) else None
-
-
-# Cursors
-
-
-def _cursor(key: str, shown: Sequence[str]) -> str:
-    """Return a cursor that continues after the results in `shown`. It only fits the same results."""
-    content = "\0".join([_CURSOR, key, str(len(shown)), _fingerprint(shown)])
-    return base64.urlsafe_b64encode(content.encode()).decode("ascii")
-
-
-def _fingerprint(uris: Sequence[str]) -> str:
-    return blake2b("\n".join(uris).encode(errors="replace"), digest_size=8).hexdigest()
-
-
-def _start_after(cursor: str, key: str, uris: Sequence[str]) -> int:
-    """Return the number of results before the page of a cursor.
-
-    Raises `BadParamsError` if the cursor is for another query, or if the results before it have changed.
-    """
-    try:
-        name, query, number, _ = base64.urlsafe_b64decode(cursor.encode("ascii")).decode().split("\0")
-        start = int(number)
-    except (UnicodeError, binascii.Error, ValueError) as error:
-        raise bad_cursor_error(cursor) from error
-    if name != _CURSOR or query != key or not 0 < start <= MAX_RESULTS:
-        raise bad_cursor_error(cursor)
-    if _cursor(key, uris[:start]) != cursor:
-        raise BadParamsError("the results have changed; search again without a cursor")
-    return start

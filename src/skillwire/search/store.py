@@ -6,6 +6,7 @@ share it without locks, and a damaged file is recognized before it is used.
 
 import hashlib
 import re
+import stat
 import unicodedata
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -20,7 +21,7 @@ from skillwire.search.segments import FORMAT, Segments
 from skillwire.sources.base import Source
 
 _NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{64}\.db")
-_WAIT_SECONDS = 60.0
+WAIT_SECONDS = 60.0
 """Seconds to wait for another process that builds the same index."""
 _MAX_FILES = 64
 """Maximum number of index files in the cache folder. The least recently used are removed first."""
@@ -67,14 +68,18 @@ class IndexStore:
         return loaded
 
     def lock(self) -> FileLock | None:
-        """Return a lock on building this index, after waiting for it; None if the folder has no locks."""
+        """Return a lock on building this index, which is not held yet; None if the folder has no locks."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = FileLock(self._folder / f"{self._key}.lock", create=True)
-            lock.lock(seconds=_WAIT_SECONDS)
+            return FileLock(self._folder / f"{self._key}.lock", create=True)
         except OSError:
             return None
-        return lock
+
+    def remove(self) -> None:
+        """Remove the stored indexes of these sources."""
+        with suppress(OSError):
+            for path in self._files(f"{self._key}-*.db"):
+                path.unlink(missing_ok=True)
 
     def _remove_others(self, newest: Path) -> None:
         """Remove older indexes of the same sources, and of sources that were not used for a long time."""
@@ -106,7 +111,8 @@ class StagedIndex:
 def _load(path: Path) -> Segments | None:
     """Return a stored index. Remove the file and return None if it is damaged or cannot be read."""
     try:
-        if path.stem.partition("-")[2] == _digest(path):
+        # Anything else, such as a pipe or a link, may never end.
+        if stat.S_ISREG(path.lstat().st_mode) and path.stem.partition("-")[2] == _digest(path):
             segments = Segments.load(path)
             with suppress(OSError):
                 path.touch()  # the least recently used files are removed first

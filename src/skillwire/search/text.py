@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from itertools import groupby
+from threading import Lock
 from typing import Any
 
 _STOP = """
@@ -145,6 +146,8 @@ class Terms(dict[str, str]):
         # Named directly, so that an installed C version, which may be older, is not used instead.
         stemmer: Any = import_module("snowballstemmer.english_stemmer").EnglishStemmer()
         self._stem: Callable[[str], str] = stemmer.stemWord
+        # Threads share the terms, but the stemmer works on one word at a time.
+        self._lock = Lock()
 
     def __missing__(self, word: str) -> str:
         if len(word) > MAX_WORD:
@@ -154,7 +157,13 @@ class Terms(dict[str, str]):
             return word
         if len(self) >= _MAX_TERMS:
             self.clear()
-        term = "" if word in STOP_WORDS else self._stem(word) if is_alpha else word
+        if word in STOP_WORDS:
+            term = ""
+        elif is_alpha:
+            with self._lock:
+                term = self._stem(word)
+        else:
+            term = word
         self[word] = term
         return term
 

@@ -1,8 +1,10 @@
 """The tool `search-skills`, with which a model finds skills."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -22,6 +24,9 @@ from skillwire.library.search import (
     SearchResult,
     SearchResults,
 )
+
+if TYPE_CHECKING:
+    from skillwire.search.ranker import Ranker
 
 _PAUSE = 1.0
 """Seconds after the start before the index is opened or built, so that first requests do not wait."""
@@ -55,6 +60,7 @@ _OUTPUT: dict[str, Json] = {
         "corrections": {"type": "object", "additionalProperties": {"type": "string"}},
         "incomplete": {"type": "boolean", "description": "Whether skills may be missing for now."},
         "nextCursor": {"type": "string"},
+        "fallback": {"type": "string", "description": "Why skills were found by words, not by meaning."},
     },
     "required": ["results", "total", "weak"],
 }
@@ -83,8 +89,10 @@ _ANNOTATIONS: dict[str, Json] = {
 class DeferredSearch(SearchIndex):
     """An index whose code is loaded by the first search, or a moment after the start."""
 
-    def __init__(self, library: Library, folder: Path | None) -> None:
-        self._library, self._folder = library, folder
+    def __init__(
+        self, library: Library, folder: Path | None, open_ranker: "Callable[[], Ranker] | None" = None
+    ) -> None:
+        self._library, self._folder, self._open_ranker = library, folder, open_ranker
         self._opened: SearchIndex | None = None
 
     async def search(
@@ -105,7 +113,8 @@ class DeferredSearch(SearchIndex):
         if self._opened is None:
             from skillwire.search.service import LibrarySearch  # noqa: PLC0415 - a start does not wait for it
 
-            self._opened = LibrarySearch(self._library, self._folder)
+            ranker = None if self._open_ranker is None else self._open_ranker()
+            self._opened = LibrarySearch(self._library, self._folder, ranker)
         return self._opened
 
 
@@ -115,10 +124,13 @@ class SearchOptions:
 
     folder: Path | None = None
     """Where the index is stored, so that the next start is faster. None keeps it in memory."""
+    open_ranker: "Callable[[Library], Ranker] | None" = None
+    """Opens a ranker, which changes the order of results. It is called before the first search."""
 
     def add_to(self, library: Library) -> AddedFeatures:
         """Return the tool `search-skills`. The library's index is built in the background."""
-        library.use_index(DeferredSearch(library, self.folder))
+        opened = None if self.open_ranker is None else partial(self.open_ranker, library)
+        library.use_index(DeferredSearch(library, self.folder, opened))
         return AddedFeatures(tools=[search_tool(library)])
 
 
@@ -159,6 +171,8 @@ def as_json(found: SearchResults) -> dict[str, Json]:
         result["incomplete"] = True
     if found.next_cursor is not None:
         result["nextCursor"] = found.next_cursor
+    if found.fallback:
+        result["fallback"] = found.fallback
     return result
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillwire.errors import InvalidValueError
 from skillwire.features.addition import AddedFeatures, Addition, join_additions
 from skillwire.features.base import Feature
-from skillwire.features.catalog_text import DEFAULT_TOKENS
+from skillwire.features.catalog_text import DEFAULT_TOKENS, SEARCH_SKILLS, ListOptions
 from skillwire.features.completion import CompletionFeature
 from skillwire.features.content import Frame
 from skillwire.features.directory import DirectoryFeature
@@ -84,6 +84,8 @@ class ServeOptions:
     """Further tools, listed after the tools that load skills. Ignored if `every_client` is False."""
     unlisted: Sequence[UnlistedResources] = ()
     """Further resources that can be read but are not listed."""
+    pinned: Sequence[str] = ()
+    """Patterns for the names or paths of skills that come first in the list for models."""
     frame: Frame | None = None
     """A function that marks skill text from other servers with its origin, wherever a model reads it."""
 
@@ -138,7 +140,11 @@ def all_features(
 def _all_features(library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]") -> list[Feature]:
     added = join_additions([each.add_to(library) for each in options.additions])
     features: list[Feature] = [
-        ExtensionFeature(library, list_nonconforming=options.list_nonconforming),
+        ExtensionFeature(
+            library,
+            list_nonconforming=options.list_nonconforming,
+            with_search=any(tool.name == SEARCH_SKILLS for tool in added.tools),
+        ),
         DirectoryFeature(library),
         _resources(library, options, added),
     ]
@@ -155,13 +161,22 @@ def _for_every_client(
     """Yield the features that `every_client` adds, for clients without the Skills extension."""
     visible = VisibleSkills.of(library)
     in_tools = options.channel is Channel.TOOL_DESCRIPTION
+    more = [*options.tools, *added.tools]
+    with_tools = options.skill_tools is not SkillTools.NEVER
+    list_options = ListOptions(
+        options.catalog_tokens,
+        foreign=options.frame is not None,
+        with_tools=with_tools,
+        with_search=with_tools and any(tool.name == SEARCH_SKILLS for tool in more),
+        pinned=options.pinned,
+    )
     yield ToolsFeature(
         visible,
         max_file_bytes=options.max_file_bytes,
-        catalog_tokens=options.catalog_tokens,
+        list_options=list_options,
         describe_skills=in_tools,
         runtime_meta=added.runtime_meta,
-        more=[*options.tools, *added.tools],
+        more=more,
         frame=options.frame,
         offered=options.skill_tools,
     )
@@ -171,12 +186,7 @@ def _for_every_client(
     yield PromptsFeature(visible, options.catalog_tokens, prompts, messages)
     yield CompletionFeature(library, visible)
     if not in_tools:
-        yield InstructionsFeature(
-            visible,
-            options.catalog_tokens,
-            foreign=options.frame is not None,
-            with_tools=options.skill_tools is not SkillTools.NEVER,
-        )
+        yield InstructionsFeature(visible, list_options)
 
 
 def _archives(library: Library) -> "SkillArchives":

@@ -48,6 +48,14 @@ ServerSkill: TypeAlias = Annotated[
         name="SKILL", help="`LABEL:NAME` or `LABEL:URI`. With `--from`, the name or URI alone is enough."
     ),
 ]
+Pin: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(
+        group=MODELS,
+        metavar="PATTERN",
+        help="List this skill, or the skills that match, before all others (repeatable).",
+    ),
+]
 FromAnywhere: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
@@ -166,6 +174,14 @@ AllowOrigin: TypeAlias = Annotated[
         name="--allow-origin",
         metavar="ORIGIN",
         help="Origin of a web page or browser extension that may call this server (repeatable).",
+    ),
+]
+AccessLog: TypeAlias = Annotated[
+    bool,
+    Parameter(
+        group=HTTP,
+        name="--access-log",
+        help="Print a line on stderr for each HTTP request: time, client, method, path, status, duration.",
     ),
 ]
 NoWellKnown: TypeAlias = Annotated[

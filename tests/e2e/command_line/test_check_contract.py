@@ -58,12 +58,12 @@ def test_each_message_has_a_path_a_field_and_a_reason(team: Path, cli: Cli) -> N
     done = cli("check", "skills", "--contract")
     assert done.code == 1
     assert [line.partition(" (")[0] for line in done.out.splitlines()[::2]] == [
-        "plain/SKILL.md: x-skillwire: the skill has no such block, so it is not in the catalog",
-        "returns/SKILL.md: x-skillwire.version: `1.0` is a number, not text",
-        f"returns/SKILL.md: x-skillwire.tags[0]: `A` is not {KEBAB}",
+        "skills/plain/SKILL.md: x-skillwire: the skill has no such block, so it is not in the catalog",
+        "skills/returns/SKILL.md:6: x-skillwire.version: `1.0` is a number, not text",
+        f"skills/returns/SKILL.md:8: x-skillwire.tags[0]: `A` is not {KEBAB}",
     ]
     assert all(line.startswith("hint: ") for line in done.out.splitlines()[1::2])
-    assert done.out.splitlines()[2].endswith("(error: contract-version-type, line 6)")
+    assert done.out.splitlines()[2].endswith("(error: contract-version-type)")
     assert done.err == "2 skills keep the contract; 2 errors, 1 warning\n"
 
 
@@ -195,7 +195,9 @@ def test_a_sidecar_moves_into_its_skill_after_a_diff(old_layout: Path, cli: Cli)
         "---\nname: returns # short\ndescription: Does returns.\n# the end\n"
         "x-skillwire:\n  id: returns\n  # ours\n"
         '  version: "1.10.0"\n  tags: [billing]\n  owner: shop\n'
+        "  references:\n    a:\n      path: references/a.md\n"
         "  capabilities:\n    - resource://skills/returns/document\n"
+        "    - resource://skills/returns/references/a\n"
         "---\nSee references/a.md\n"
     )
     before = tree_stamps(old_layout.parent)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import ANSI, PROBLEM_KEYS, Cli, on_terminal
+from tests.support.git_server import git
 from tests.support.peers import PATIENCE, skillwire
 from tests.support.skills import skill_md, write
 
@@ -152,3 +153,33 @@ def test_publish_and_serve_take_the_same_selectors(good: Path, cli: Cli) -> None
     assert b"1 skill left out by `--only` and `--exclude`" in served.stderr
     done = cli("serve", "good", "--only", " ")
     assert (done.code, "selects no skill" in done.err) == (2, True)
+
+
+def test_files_with_similar_names_are_the_reason_for_no_skills(tmp_path: Path, cli: Cli) -> None:
+    write(tmp_path / "skills/refunds", {"SKILL.md.txt": "x"})
+    done = cli("list", tmp_path / "skills")
+    assert done.code == 1
+    assert "refunds/SKILL.md.txt: the folder is not a skill" in done.err
+    assert "hint: rename it to `SKILL.md`" in done.err
+    done = cli("check", tmp_path / "skills")
+    assert "(warning: skill-file-name)" in done.out
+    assert "no skills here" not in done.err
+    assert cli("check", tmp_path / "skills", "--strict").code == 1
+
+
+@pytest.mark.parametrize("command", ["list", "check", "serve"])
+def test_a_bare_repository_is_not_a_folder_of_skills(command: str, tmp_path: Path, cli: Cli) -> None:
+    git("init", "-q", "--bare", "team skills.git", cwd=tmp_path)
+    done = cli(command, tmp_path / "team skills.git")
+    assert done.code == 2
+    assert f"write `git+file://{tmp_path}/team%20skills.git` to use its skills" in done.err
+
+
+def test_a_file_url_is_refused_with_both_meanings(tmp_path: Path, cli: Cli) -> None:
+    done = cli("list", "file:///srv/team%20skills")
+    assert done.code == 2
+    assert "`/srv/team skills` for a folder, or `git+file:///srv/team%20skills` for a repository" in done.err
+
+
+def test_a_port_out_of_range_gets_the_range(good: Path, cli: Cli) -> None:
+    assert "with a port from 0 to 65535" in cli("serve", "skills", "--http", "99999").err

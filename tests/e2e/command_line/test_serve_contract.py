@@ -24,7 +24,7 @@ def test_a_strict_start_fails_with_all_errors(team: Path, cli: Cli) -> None:
     for told in (
         "one/SKILL.md: x-skillwire.version: ",
         "two/SKILL.md: x-skillwire.capabilities: ",
-        "three/SKILL.md: the first line",
+        "three/SKILL.md:1: the first line",
     ):
         assert told in done.err
     assert "error: nothing is served: 3 errors against the contract (see above); `--tolerant` " in done.err

@@ -97,6 +97,20 @@ def test_own_problems_of_a_server_are_shown(tmp_path: Path, cli: Cli) -> None:
     assert listed.err.endswith(own)
 
 
+def test_all_own_problems_of_servers_are_listed_on_request(machine: Machine, cli: Cli) -> None:
+    write_skill(machine.repository / "skills", "mine")
+    for number in range(8):
+        write_skill(machine.repository / "skills", f"broken-{number}", {"SKILL.md": "no frontmatter"})
+    command = ["--", sys.executable, "-m", "skillwire", "serve", "./skills", "--no-config"]
+    assert "broken" not in cli("list", *command).err
+    listed = cli("list", "--problems", *command)
+    assert [line.split("\t")[1] for line in listed.out.splitlines()] == ["skill://mine/SKILL.md"]
+    assert "itself reports 8 problems in `skillwire://problems`:" in listed.err
+    assert [f"broken-{number}/SKILL.md" in listed.err for number in range(8)] == [True] * 8
+    both = cli("list", "acme", "--problems", *command)
+    assert both.code == 2 or "the server `" in both.err
+
+
 def test_a_command_is_a_server(machine: Machine, cli: Cli) -> None:
     write_skill(machine.repository / "skills", "mine")
     command = [sys.executable, "-m", "skillwire", "serve", "./skills", "--no-config"]

@@ -63,7 +63,7 @@ async def test_without_drive_there_is_no_way_in(tmp_path: Path) -> None:
             assert (await http.get("/healthz")).status_code == 200
         async with Client(server.url) as host:
             names = {tool.name for tool in (await host.list_tools()).tools}
-        assert names == {"load-skill", "skill-resource", "skill-config", "skill-display"}
+        assert names == {"load-skill", "skill-resource", "search-skills", "skill-config", "skill-display"}
 
 
 @pytest.mark.anyio

@@ -44,7 +44,7 @@ async def test_the_policy_of_refunds_is_readable_and_not_listed(mode: Any) -> No
 async def test_code_mode_is_tools_resources_and_a_prompt(mode: Any) -> None:
     folder = SKILLS / "code-mode"
     async with started("code_mode.py", mode) as client:
-        own, ours = ["validate_code", "execute_code"], ["load-skill", "skill-resource"]
+        own, ours = ["validate_code", "execute_code"], ["load-skill", "skill-resource", "search-skills"]
         assert [each.name for each in (await client.list_tools()).tools] == [*own, *ours]
         assert await listed(client) == ["skill://code-mode/SKILL.md"]
         found = {path: await read(client, f"skill://code-mode/{path}") for path in FILES}

@@ -82,7 +82,21 @@ async def test_what_the_model_asked_for_is_open(
     async with hosted(browser, host, steered, "skill-display", skill="forecast") as (_, app):
         await expect(app.locator(".head h1")).to_have_text("forecast")
     async with hosted(browser, host, steered, "skill-display", query="tone") as (_, app):
-        await expect(app.locator(".row")).to_have_count(1)
+        await expect(app.locator(".row strong").first).to_have_text("tone")
+
+
+async def test_a_search_is_ranked_by_the_server_through_the_host(
+    browser: Browser, host: StaticSite, steered: HttpServer
+) -> None:
+    async with hosted(browser, host, steered, "skill-display") as (_, app):
+        await expect(app.locator(".tally")).to_have_text("14 skills")
+        field = app.get_by_role("searchbox", name="Search skills")
+        await field.fill("expence check")
+        await expect(app.locator(".tally")).to_contain_text("Searched for expense instead of expence.")
+        await expect(app.locator(".row strong").first).to_have_text("expense-check")
+        await expect(app.locator(".row .fields").first).to_contain_text("name")
+        await field.press("Escape")
+        await expect(app.locator(".tally")).to_have_text("14 skills")
 
 
 async def test_the_configuration_is_changed_through_the_host(

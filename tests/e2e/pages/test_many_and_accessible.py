@@ -106,6 +106,22 @@ async def test_a_repeated_name_shows_the_path(page: Page) -> None:
     await expect(alone.locator(".path")).to_have_count(0)
 
 
+@pytest.mark.parametrize("width", [400, 1280, 1600])
+async def test_only_the_content_scrolls_and_not_the_page(page: Page, width: int) -> None:
+    await page.set_viewport_size({"width": width, "height": 700})
+    for view in ("Problems", "Sources", "Skills"):
+        await page.get_by_role("link", name=view).click()
+        await expect(page.locator("nav a[aria-current]")).to_contain_text(view)
+        beyond = "document.documentElement.scrollHeight - document.documentElement.clientHeight"
+        assert await page.evaluate(beyond) == 0, view
+
+
+async def test_badges_do_not_cut_names(page: Page) -> None:
+    await expect(page.locator(".row strong").first).to_be_visible()
+    cut = "names => names.filter(each => each.scrollHeight > each.clientHeight + 1).length"
+    assert await page.locator(".row strong").evaluate_all(cut) == 0
+
+
 async def test_backticks_become_code_and_lone_ones_stay(page: Page) -> None:
     await page.goto("/#/skills/tools/deep")
     await expect(page.locator(".lead code")).to_have_text("make all")

@@ -103,11 +103,11 @@ async def test_a_part_can_refuse_to_start(live: Path) -> None:
         await start(opened(live, [Refusing()]))
 
 
-def test_only_pages_are_part_of_every_server() -> None:
+def test_search_and_pages_are_part_of_every_server() -> None:
     parts = serve_parts({}, ServeRequest())
-    assert [type(part).__name__ for part in parts] == ["PagesPart"]
+    assert [type(part).__name__ for part in parts] == ["SearchPart", "PagesPart"]
     assert not any(part.lets_in for part in parts)
-    (pages,) = serve_parts({}, ServeRequest(editable=True))
+    _, pages = serve_parts({}, ServeRequest(editable=True))
     assert "--allow-config" in pages.lets_in
 
 

@@ -199,7 +199,7 @@ async def test_every_client_option_serves_clients_without_extension(
         assert MARKED in (client.instructions or "")
         assert "for-people" not in (client.instructions or "")
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        assert tools == ["add", "load-skill", "skill-resource"]
+        assert tools == ["add", "load-skill", "skill-resource", "search-skills"]
         assert "# Today" in text_of(await client.call_tool("load-skill", {"name": "daily"}))
         refused = await client.call_tool("load-skill", {"name": "for-people"})
         assert refused.is_error
@@ -503,7 +503,7 @@ async def test_clients_without_extension_get_tools_prompts_and_instructions(
     attach(server, skills)
     attach(for_hosts, skills, every_client=False)
     async with connected(server, mode) as client, connected(for_hosts, mode) as without:
-        ours = {"load-skill", "skill-resource"}
+        ours = {"load-skill", "skill-resource", "search-skills"}
         assert ours <= {tool.name for tool in (await client.list_tools()).tools}
         assert "skill" in {prompt.name for prompt in (await client.list_prompts()).prompts}
         assert client.instructions is not None

@@ -106,7 +106,7 @@ async def test_every_client_option_serves_clients_without_extension(mode: Any, s
         assert "for-models" in (client.instructions or "")
         assert "for-people" not in (client.instructions or "")
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        assert tools == ["add", "load-skill", "skill-resource"]
+        assert tools == ["add", "load-skill", "skill-resource", "search-skills"]
         assert "Read the policy." in text_of(await client.call_tool("load-skill", {"name": "refunds"}))
         refused = await client.call_tool("load-skill", {"name": "for-people"})
         assert refused.is_error

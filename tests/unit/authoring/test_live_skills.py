@@ -4,7 +4,7 @@ import asyncio
 import threading
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import LiveSkill, Skill, SkillRequest, Skills, SkillServer
 from skillwire.authoring.live import Resolver
 from skillwire.authoring.resolve import MAX_THREADS
-from skillwire.errors import ConflictError, InvalidValueError
+from skillwire.errors import ConflictError, InvalidValueError, NotFoundError
 from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.writer import write_frontmatter
 from skillwire.host.dialects.client import ask
@@ -351,3 +351,24 @@ async def test_function_may_take_no_arguments() -> None:
         assert (await read(client, "skill://two/SKILL.md")).endswith("second")
     with pytest.raises(InvalidValueError, match="requires other arguments"):
         live(lambda a, b: "x")  # pyright: ignore[reportUnknownLambdaType] - that is the point
+
+
+async def test_function_that_returns_no_text_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with Client(server_of(live(says(cast("Any", None)))).build()) as client:
+        for _ in range(2):
+            with pytest.raises(MCPError):
+                await read(client)
+    logged = [each.message for each in caplog.records if each.name == "skillwire.authoring.resolve"]
+    assert len(logged) == 1
+    assert "returned NoneType, so it cannot be read; return Markdown, or raise" in logged[0]
+
+
+async def test_function_answers_that_there_is_no_skill(caplog: pytest.LogCaptureFixture) -> None:
+    async def missing(_request: SkillRequest) -> str:
+        raise NotFoundError("there is no report today")
+
+    async with Client(server_of(live(missing)).build()) as client:
+        with pytest.raises(MCPError, match="there is no report today") as refused:
+            await read(client)
+    assert refused.value.code == -32602
+    assert "skillwire.authoring.resolve" not in {each.name for each in caplog.records}

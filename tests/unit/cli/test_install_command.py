@@ -10,7 +10,7 @@ import pytest
 from skillwire.config.program import Program, is_temporary, requirement
 from skillwire.errors import UsageError
 from tests.support.command_line import Cli
-from tests.support.skills import write_skill
+from tests.support.skills import write, write_skill
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="uses the clients' paths on Linux")
 
@@ -313,3 +313,17 @@ def test_a_temporary_program_becomes_a_command_of_uvx(
     assert not any("archive-v0" in word for word in words)
     with pytest.raises(UsageError, match="neither `uvx` nor `pipx`"):
         Program.current({"HOME": str(tmp_path), "PATH": ""})
+
+
+def test_no_failed_source_is_said_to_be_scanned_again(cli: Cli, work: Path) -> None:
+    done = cli("install", f"git+file://{work}/nothing.git", "--client", "cursor", "--yes")
+    assert done.code != 0
+    assert "again automatically" not in done.err
+    assert not any(line.startswith(".:") for line in done.err.splitlines())
+
+
+def test_a_file_with_a_similar_name_is_named(cli: Cli, work: Path) -> None:
+    write(work / "odd/one", {"SKILL.md.txt": "x"})
+    done = cli("install", str(work / "odd"), "--client", "cursor", "--yes")
+    assert done.code == 1
+    assert "one/SKILL.md.txt: the folder is not a skill" in done.err

@@ -118,6 +118,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 EXAMPLES: Mapping[str, Sequence[Sequence[str]]] = {
     "list": (["skills"], ["SERVER"], ["skills", "SERVER"]),
+    "search": (["refunds", "--from", "skills"], ["refuns", "--from", "skills", "--limit", "1"]),
     "show": (["skills/odd"], ["refunds", "--from", "SERVER"]),
     "read": (["skills/refunds"], ["skills/refunds", "logo.png"], ["refunds", "a.md", "--from", "SERVER"]),
     "verify": (["SERVER"], ["SERVER", "--surfaces"]),
@@ -131,6 +132,7 @@ EXAMPLES: Mapping[str, Sequence[Sequence[str]]] = {
     "pack": (["skills", "--mcpb", "acme.mcpb"], ["skills", "--plugin", "codex", "plugin"]),
     "visibility": (["refunds", "--from", "skills"], ["*", "--from", "skills"]),
     "check": (["skills"],),
+    "doctor": (["skills"],),
     "graph": (["team"],),
     "project": (["team", "--out", "upload"], ["team", "--out", "upload", "--check"]),
 }

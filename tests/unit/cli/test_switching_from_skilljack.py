@@ -28,7 +28,7 @@ from tests.support.peers import (
 from tests.support.skills import write_skill
 
 KNOWS_SKILLS: Message = {"extensions": {"io.modelcontextprotocol/skills": {}}}
-SKILL_TOOLS = ["load-skill", "skill-resource"]
+SKILL_TOOLS = ["load-skill", "skill-resource", "search-skills"]
 
 in_both_eras = pytest.mark.parametrize("version", VERSIONS[:2])
 

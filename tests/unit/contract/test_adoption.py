@@ -105,6 +105,19 @@ def test_references_of_a_sidecar_are_declared() -> None:
     assert list(found["references"]) == ["policy"]
 
 
+@pytest.mark.parametrize("sidecar", ["tags: [a]\n", "{tags: [a]}\n", "tags: [a] # ours\n\n"])
+def test_documents_become_references_with_and_without_a_sidecar(sidecar: str) -> None:
+    found = block_of(adopted(PLAIN, sidecar, "references/policy.md"))
+    assert found["references"] == {"policy": {"path": "references/policy.md"}}
+    assert found["capabilities"] == [DOCUMENT, "resource://skills/refunds/references/policy"]
+    assert found["tags"] == ["a"]
+
+
+def test_a_sidecar_with_capabilities_decides_what_is_published() -> None:
+    found = block_of(adopted(PLAIN, f"capabilities: [{DOCUMENT}]\n", "references/policy.md"))
+    assert found == {"id": "refunds", "version": "0.1.0", "capabilities": [DOCUMENT]}
+
+
 def test_line_breaks_and_marks_of_the_file_stay() -> None:
     content = b"\xef\xbb\xbf---\r\nname: refunds\r\ndescription: x\r\n---\r\nbody \xff\n"
     after = adopt(content, facts(), "x-skillwire", b"version: 1.0.0\r\n")

@@ -1,6 +1,9 @@
 """A program that exposes live skills with `DriveClient`, over both transports."""
 
 import json
+import logging
+import signal
+import sys
 from typing import Any
 
 import anyio
@@ -24,7 +27,7 @@ from skillwire.drive import (
 )
 from skillwire.drive.exposed_paths import MAX_RESULT
 from skillwire.drive.transports import ConnectionLostError, LoopTransport, ReplacedError, ServerAddress
-from skillwire.errors import InvalidValueError, UsageError
+from skillwire.errors import InvalidValueError, NotFoundError, UsageError
 from skillwire.server import Address, listen
 from tests.support.drive import Drive, drive_server
 from tests.support.peers import PATIENCE
@@ -239,8 +242,8 @@ async def test_server_without_live_skills_is_reported(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("result", "told"),
     [
-        (ValueError("no such order"), "ValueError: no such order"),
-        (KeyError("99"), "KeyError: '99'"),
+        (ValueError("password=hunter2"), "ValueError"),
+        (KeyError("99"), "KeyError"),
         (RuntimeError(), "RuntimeError"),
         (object(), "the resolver returned something that is not JSON"),
         ("x" * MAX_RESULT, "the answer has"),
@@ -263,6 +266,7 @@ async def test_failing_resolver_does_not_affect_others(
         assert (answer.status_code, answer.json()["error"]["code"]) == (502, "handler_error")
         message = answer.json()["error"]["message"]
         assert told in message
+        assert "hunter2" not in message
         assert "Traceback" not in message
         assert (await drive.get("/skills/app/good")).text == "# Good"
     logged = [each for each in caplog.records if each.name == "skillwire.drive.exposed_paths"]
@@ -272,7 +276,7 @@ async def test_failing_resolver_does_not_affect_others(
         assert logged[0].exc_info is not None
         assert logged[0].exc_info[1] is result
     else:
-        assert logged == []
+        assert all("returned object; return Markdown" in each.message for each in logged)
 
 
 @pytest.mark.anyio
@@ -588,3 +592,113 @@ async def test_server_without_session_id_is_a_connection_error(body: bytes) -> N
 def test_malformed_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidValueError, match="is not a URL such as"):
         ServerAddress.parse(url)
+
+
+def drive_log(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.message for each in caplog.records if each.name.startswith("skillwire.drive")]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("result", [None, 5])
+async def test_skill_that_is_no_text_is_logged_once(result: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async with drive_server() as drive:
+        client = client_of(drive, "ws")
+        client.expose("/odd/skill.md", Options("Odd."), lambda: result)
+        client.expose("/done", Options("An endpoint.", method="POST"), lambda: None)
+        async with client:
+            for _ in range(2):
+                assert (await drive.get("/skills/app/odd")).status_code == 200
+    (line,) = drive_log(caplog)
+    name = type(result).__name__
+    assert line.startswith(f"the resolver of the skill `/odd/skill.md` returned {name}; return Markdown")
+
+
+@pytest.mark.anyio
+async def test_resolver_answers_not_found(caplog: pytest.LogCaptureFixture) -> None:
+    async with drive_server() as drive:
+        client = client_of(drive, "ws")
+
+        @client.expose("/orders/:number/skill.md", description="An order.")
+        def order(request: LiveRequest) -> str:
+            raise NotFoundError(f"there is no order {request.params['number']}")
+
+        async with client:
+            answer = await drive.get("/skills/app/orders/99")
+    assert answer.status_code == 404
+    assert answer.json() == {"error": {"code": "not_found", "message": "there is no order 99"}}
+    assert drive_log(caplog) == []
+
+
+@pytest.mark.anyio
+async def test_message_of_an_exception_is_sent_on_request() -> None:
+    def fail() -> str:
+        raise ValueError("no such order")
+
+    async with drive_server() as drive:
+        client = client_of(drive, "ws", error_messages=True)
+        client.expose("/bad/skill.md", Options("Bad."), fail)
+        async with client:
+            answer = await drive.get("/skills/app/bad")
+    assert answer.json() == {"error": {"code": "handler_error", "message": "ValueError: no such order"}}
+
+
+def test_function_that_is_replaced_is_logged_and_text_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    for text in ("# One", "# Two"):
+        client.expose("/text/skill.md", text)
+    client.expose("/a/skill.md", Options("A."), lambda: "# A")
+    client.unexpose("/a/skill.md")
+    client.expose("/a/skill.md", Options("A."), lambda: "# A")
+    assert drive_log(caplog) == []
+    client.expose("/a/skill.md", Options("A."), lambda: "# B")
+    (line,) = drive_log(caplog)
+    assert line.startswith("`/a/skill.md` was already exposed; the earlier function is replaced")
+
+
+@pytest.mark.anyio
+async def test_first_connection_is_not_logged_as_another_one(caplog: pytest.LogCaptureFixture) -> None:
+    listening, bound = listen(Address("127.0.0.1", 0))
+    listening.close()
+    client = DriveClient(f"ws://{bound.authority}", id="app", name="App", backoff=FAST)
+    tried = anyio.Event()
+
+    class Noting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            tried.set()
+
+    noting, log = Noting(), logging.getLogger("skillwire.drive.client")
+    log.addHandler(noting)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(client.run)
+        await tried.wait()
+        log.removeHandler(noting)
+        async with drive_server(port=bound.port) as drive:
+            await drive.until_online("app")
+            await client.until_connected()
+            assert drive_log(caplog)[-1] == f"connected to `ws://{bound.authority}`"
+        tasks.cancel_scope.cancel()
+
+
+FOREVER = """
+import sys
+from skillwire import DriveClient
+client = DriveClient(sys.argv[1], id="shop", name="Shop")
+client.expose("/orders/skill.md", "# Orders")
+client.run_forever()
+print("ended", flush=True)
+"""
+
+
+@pytest.mark.anyio
+async def test_program_that_runs_forever_ends_quietly() -> None:
+    async with drive_server() as drive:
+        command = [sys.executable, "-c", FOREVER, drive.socket]
+        async with await anyio.open_process(command) as process:
+            with anyio.fail_after(PATIENCE):
+                await drive.until_online("shop")
+                process.send_signal(signal.SIGINT)
+                assert await process.wait() == 0
+                assert process.stdout is not None
+                assert process.stderr is not None
+                assert [each async for each in process.stdout] == [b"ended\n"]
+                assert [each async for each in process.stderr] == []

@@ -364,12 +364,12 @@ def test_an_error_lists_some_of_very_many_handles() -> None:
     assert len(str(error)) < 1000
 
 
-def test_a_search_has_a_bounded_number_of_words(wire: Peer) -> None:
+def test_a_search_may_have_many_words(wire: Peer) -> None:
     def search(query: str) -> Any:
         return wire.result("tools/call", {"name": "skill-display", "arguments": {"query": query}})
 
     if "skill-display" not in {tool["name"] for tool in wire.result("tools/list")["tools"]}:
         pytest.skip("the pages are served over HTTP only")
     assert search("outer " * 1000)["structuredContent"]["total"] >= 1
-    refused = search(" ".join(f"w{number}" for number in range(33)))
-    assert (refused["isError"], "32 different words" in str(refused)) == (True, True)
+    many = search(" ".join(f"w{number}" for number in range(1000)))
+    assert (many["isError"], many["structuredContent"]["total"]) == (False, 0)

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from skillwire import FolderSource, Library, MemorySource, ServeOptions, SkillRecord
-from skillwire.features.catalog_text import USAGE, available_skills
+from skillwire.features.catalog_text import (
+    FIRST_CHARACTERS,
+    SEARCH_SKILLS,
+    USAGE,
+    ListOptions,
+    available_skills,
+    usage_text,
+)
 from skillwire.library.names import Names
 from skillwire.server import Channel, skills_server
 from tests.support.clients import ERAS, connected, library_of, skill, text_of
@@ -21,7 +28,7 @@ from tests.support.skills import write_skill
 pytestmark = pytest.mark.anyio
 
 IN_TOOLS = ServeOptions(Channel.TOOL_DESCRIPTION)
-FIXED = len(available_skills({}, 0)) + 250
+FIXED = len(available_skills({}, ListOptions(0))) + 250
 """What stands around the skills: the tags, and the line about the rest."""
 
 
@@ -38,7 +45,7 @@ def offered(*described: str) -> dict[str, SkillRecord]:
 
 
 def test_a_skill_is_its_name_its_description_and_its_uri() -> None:
-    assert available_skills(offered("Does one thing."), 4000) == (
+    assert available_skills(offered("Does one thing."), ListOptions(4000)) == (
         "<available_skills>\n<skill>\n<name>s0</name>\n<description>Does one thing.</description>\n"
         "<location>skill://s0/SKILL.md</location>\n</skill>\n</available_skills>"
     )
@@ -49,7 +56,7 @@ def test_when_to_use_follows_the_description_on_one_line() -> None:
     long = skill("long", f"when_to_use: {'x' * 2000}\n")
     other = skill("other", "when_to_use: [a, b]\n")
     catalog = anyio.run(lambda: library_of(used, long, other)).catalog
-    text = available_skills({entry.name: entry for entry in catalog.entries.values()}, 4000)
+    text = available_skills({entry.name: entry for entry in catalog.entries.values()}, ListOptions(4000))
     assert (
         "<description>Does used.</description>\n"
         "<when_to_use>When &lt;b&gt;money&lt;/b&gt; is due.</when_to_use>\n"
@@ -73,15 +80,15 @@ async def test_when_to_use_is_in_every_list_for_models(mode: Any) -> None:
 
 def test_budget_lists_whole_skills_and_counts_the_rest() -> None:
     skills = offered(*("x" * 300 for _ in range(10)))
-    text = available_skills(skills, 320)
+    text = available_skills(skills, ListOptions(320))
     assert re.findall(r"<name>(s\d)</name>", text) == ["s0", "s1", "s2"]
     listed, _, rest = text.partition("</available_skills>\n")
     assert listed.count("<skill>") == listed.count("</skill>") == 3
     assert rest.startswith("7 more skills are not shown here.")
     assert "`load-skill`" in rest
     assert "`resources/list`" in rest
-    assert "1 more skill is not shown here." in available_skills(offered("x" * 300), 10)
-    assert "not shown" not in available_skills(skills, 4000)
+    assert "1 more skill is not shown here." in available_skills(offered("x" * 300), ListOptions(10))
+    assert "not shown" not in available_skills(skills, ListOptions(4000))
 
 
 hostile = st.sampled_from(
@@ -102,7 +109,7 @@ descriptions = hostile | st.text(letters, min_size=1, max_size=80).filter(str.st
 @given(st.lists(descriptions, min_size=1, max_size=6), st.integers(0, 400))
 def test_hostile_descriptions_cannot_leave_their_tag_or_budget(texts: list[str], tokens: int) -> None:
     skills = offered(*texts)
-    text = available_skills(skills, tokens)
+    text = available_skills(skills, ListOptions(tokens))
     assert len(text) <= tokens * 4 + FIXED
     listed, closing, _ = text.partition("\n</available_skills>")
     parsed = ET.fromstring(listed + closing)
@@ -120,8 +127,80 @@ def test_hostile_descriptions_cannot_leave_their_tag_or_budget(texts: list[str],
 @given(st.lists(descriptions, min_size=1, max_size=6), st.integers(0, 300), st.integers(0, 300))
 def test_a_larger_budget_never_shows_less(texts: list[str], one: int, other: int) -> None:
     skills = offered(*texts)
-    small, large = (available_skills(skills, tokens).count("<skill>") for tokens in sorted((one, other)))
+    small, large = (
+        available_skills(skills, ListOptions(tokens)).count("<skill>") for tokens in sorted((one, other))
+    )
     assert small <= large
+
+
+# Names first (F8)
+
+names = st.from_regex(r"[a-z]{1,8}(-[a-z]{1,8}){0,2}", fullmatch=True)
+paths = st.lists(names, min_size=1, max_size=3).map("/".join)
+
+
+def named(*paths: str) -> dict[str, SkillRecord]:
+    catalog = anyio.run(lambda: library_of(*map(skill, paths))).catalog
+    return {Names(catalog).handle(entry): entry for entry in catalog.entries.values()}
+
+
+def first_part(skills: dict[str, SkillRecord], options: ListOptions) -> str:
+    """Return the part of the instructions that every client shows to its model."""
+    usage = usage_text(options, ask_again=True)
+    return f"{usage}\n\n{available_skills(skills, options, before=len(usage) + 2)}"[:FIRST_CHARACTERS]
+
+
+def test_a_short_list_has_no_line_of_names() -> None:
+    assert "names:" not in available_skills(named("a", "b"), ListOptions())
+
+
+def test_all_names_come_first_if_they_fit() -> None:
+    skills = named(*(f"skill-{number}" for number in range(60)))
+    text = first_part(skills, ListOptions(with_search=True))
+    assert f"All 60 names: {', '.join(skills)}\n<available_skills>" in text
+    assert f"`{SEARCH_SKILLS}`" in text
+
+
+def test_names_that_do_not_fit_are_grouped_and_counted() -> None:
+    many = [f"azure/{name}-{number}" for name in ("vm", "sql") for number in range(300)]
+    flat = [f"pdf-{number}" for number in range(40)]
+    skills = named("alone", *many, *flat)
+    text = first_part(skills, ListOptions(with_search=True, pinned=["pdf-7", "azure/vm-1*"]))
+    assert "There are 641 skills. First of all: pdf-7, vm-1, vm-10," in text
+    assert "azure/ (600), pdf-* (40), alone." in text
+    assert f"`{SEARCH_SKILLS}` finds skills by what they do" in text
+
+
+def test_a_common_folder_is_not_the_only_group() -> None:
+    skills = named(
+        *(f"skills/{team}/job-{number}-{team}" for team in ("one", "two") for number in range(200))
+    )
+    text = first_part(skills, ListOptions())
+    assert "skills/one/ (200), skills/two/ (200)" in text
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(paths, min_size=1, max_size=60, unique=True), st.sampled_from([2, 40]), st.booleans())
+def test_first_characters_name_or_count_every_skill(paths: list[str], repeated: int, search: bool) -> None:  # noqa: FBT001
+    every = [f"{path}-{number}" for path in paths for number in range(repeated)]
+    skills = named(*dict.fromkeys(every))
+    options = ListOptions(with_search=search)
+    text = first_part(skills, options)
+    if "<name>" in text and "names:" not in text and "There are" not in text:
+        whole = available_skills(skills, options)
+        assert whole.count("<skill>") == len(skills)  # a short list
+    elif "All " in text:
+        assert f"All {len(skills):,} names: {', '.join(skills)}" in text
+    else:
+        assert f"There are {len(skills):,} skills." in text
+        counted = sum(int(number.replace(",", "")) for number in re.findall(r"\(([\d,]+)\)", text))
+        assert counted <= len(skills)
+
+
+def test_pinned_skills_come_first_in_their_order() -> None:
+    skills = named("a/x", "b/y", "c/z", "b/w")
+    text = available_skills(skills, ListOptions(pinned=["z", "b/*", "nothing"]))
+    assert re.findall(r"<name>(\w)</name>", text) == ["z", "y", "w", "x"]
 
 
 @pytest.mark.parametrize("mode", ERAS)

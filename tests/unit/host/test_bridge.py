@@ -10,6 +10,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire import Library, MemorySource, State
+from skillwire.app.live_report import report_changes
+from skillwire.features.resources import catalog_problems
 from skillwire.host import Outcome, SkillsClient, verify_server
 from skillwire.host.dialects.client import ask
 from skillwire.protocol.claims import SkillClaim
@@ -396,3 +398,21 @@ async def test_approval_for_another_server_under_same_label_is_ignored(state: St
     state.approvals.approve("up", await entry(wire, "one"))
     async with open_bridge({"up": wire}, state) as bridge:
         assert bridge.offered == set()
+
+
+async def test_terminal_shows_withheld_skills_until_they_are_approved(state: State) -> None:
+    source, wire = upstream()
+    async with open_bridge({"up": wire}, state) as bridge, Client(bridge.server):
+        bridge.approve("up", await entry(wire, "one"))
+        await bridge.until_offered(ONE)
+        lines: list[str] = []
+        report_changes(bridge.library, catalog_problems, lines.append)
+        source.put(skill("one", files={"refs/a.md": b"omega"}))
+        await bridge.until(lambda: bool(lines))
+        (line,) = lines
+        assert line.startswith("warning: one/SKILL.md: hidden from models and people: it has changed since")
+        assert "skillwire approve up:one" in line
+        bridge.approve("up", await entry(wire, "one"))
+        await bridge.until_offered(ONE)
+        (line,) = lines[1:]
+        assert line.startswith("solved: one/SKILL.md: hidden from models and people")

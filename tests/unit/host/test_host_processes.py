@@ -57,3 +57,27 @@ async def test_server_commands_and_urls_do_not_leak_secrets(tmp_path: Path) -> N
         told = [await read_skill.invoke({"name": f"{each.label}:skill://a/SKILL.md"}) for each in servers]
     assert all("does not answer" in each for each in (*problems, *told))
     assert "s3cret" not in " ".join((*problems, *told))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["missing-file.py", "--token", "s3cret-word"], "missing-file.py"),
+        (["-m", "missing_module", "s3cret-word"], "No module named missing_module"),
+        (["https://me:s3cret-word@example.com/x"], "…"),
+    ],
+)
+async def test_message_names_what_cannot_be_started(arguments: list[str], shown: str) -> None:
+    async with Host([Target("program", command=(sys.executable, *arguments))]) as host:
+        (problem,) = [str(each) for each in (await host.discover()).problems]
+    assert shown in problem
+    assert "s3cret" not in problem
+
+
+async def test_last_lines_of_a_program_are_shown_without_frames(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    printing = "import sys\nfor at in range(5):\n    print('line', at, file=sys.stderr)\n"
+    script.write_text(f"{printing}raise ValueError('x')\n", "utf-8")
+    async with Host([Target("program", command=(sys.executable, str(script)))]) as host:
+        (problem,) = [str(each) for each in (await host.discover()).problems]
+    assert problem.endswith("its last output: `line 3`, `line 4`, `ValueError: x`")

@@ -111,7 +111,8 @@ def test_catalog_lists_own_skills_first_and_shares_space_among_servers() -> None
     lines = prompt(*many, skill("Quiet.", "quiet"), skill("Own.", "mine", local=True), tokens=200)
     assert [re.findall(r'name="([^"]+)"', line)[0] for line in lines[:3]] == ["x", "loud:skill-0", "quiet:x"]
     told = catalog_prompt(Registry(many), 200).splitlines()[-1]
-    assert re.fullmatch(r"99\d more skills are not shown here; `read_skill` takes the name of any\.", told)
+    also = r"`search_skills` finds them, and `read_skill` takes the name of any\."
+    assert re.fullmatch(rf"99\d more skills are not shown here; {also}", told)
 
 
 async def test_skill_with_model_invocation_disabled_is_hidden_from_models(tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ async def test_skill_with_model_invocation_disabled_is_hidden_from_models(tmp_pa
 async def test_tools_have_closed_schemas_and_read_resource_is_optional() -> None:
     async with open_host("auto", Person(), acme=honest("refunds")) as host:
         session = host.session()
-        assert [tool.name for tool in session.tools()] == ["read_skill", "read_skill_file"]
+        assert [tool.name for tool in session.tools()] == ["read_skill", "read_skill_file", "search_skills"]
         for tool in session.tools(resources=True):
             properties: Any = tool.parameters["properties"]
             assert tool.parameters["required"] == list(properties)

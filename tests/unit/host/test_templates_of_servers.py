@@ -103,7 +103,9 @@ async def test_many_templates_do_not_hide_skills_from_the_model() -> None:
         lines = host.session().catalog_prompt(300).splitlines()
     assert lines[3].startswith('<skill name="loud:refunds"')
     assert lines[4].startswith('<skill name="quiet:quiet"')
-    assert lines[-1].endswith("more skills are not shown here; `read_skill` takes the name of any.")
+    assert lines[-1].endswith(
+        "more skills are not shown here; `search_skills` finds them, and `read_skill` takes the name of any."
+    )
 
 
 @pytest.mark.rule("H5")

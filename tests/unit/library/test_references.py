@@ -157,7 +157,7 @@ def test_inner_document_without_a_skill_is_a_file(listed: str, last: str) -> Non
     assert names.resolve("review/files") == Reference(review, "files")
 
 
-@pytest.mark.parametrize(("text", "meant"), [("REVIEW", "review"), ("Acme/Revew", "acme/review")])
+@pytest.mark.parametrize(("text", "meant"), [("REVEW", "review"), ("Acme/Revew", "acme/review")])
 def test_suggestions_ignore_case(text: str, meant: str) -> None:
     names = names_of("acme/review", "b/deploy") if "/" not in text else names_of("acme/review", "b/review")
     with pytest.raises(UnknownNameError) as caught:

@@ -143,11 +143,14 @@ async def test_tool_results_match_their_output_schema(
 
 async def test_tool_text_for_models_is_short(client: Client) -> None:
     config = text_of(await client.call_tool("skill-config", {}))
-    assert config.startswith("14 skills, 1 errors, 0 warnings; live\n")
+    assert config.startswith("14 skills, 1 error, 0 warnings; live\n")
     assert "- team-skills: folder, 14 skills, ready, given by the command line" in config
     assert "- error: support/Old Macros/SKILL.md" in config
     found = await client.call_tool("skill-display", {"query": "POLICY expense"})
     assert text_of(found).splitlines()[1].startswith("- expense-check: Checks expense reports")
+    assert text_of(found).startswith("2 skills found; the best first:\n- expense-check: ")
+    page = await client.call_tool("skill-display", {"offset": 1, "limit": 1})
+    assert text_of(page).startswith("14 skills; number 2:\n- ")
     shown = text_of(await client.call_tool("skill-display", {"skill": "sql-style"}))
     assert shown.startswith("sql-style (not for people): Writes and formats SQL")
     assert "SKILL.md" in shown

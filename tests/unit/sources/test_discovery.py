@@ -432,6 +432,27 @@ def test_almost_correct_skill_md_name_is_reported(tmp_path: Path) -> None:
     assert faults(scan(tmp_path)) == {("one/Skill.md", Rule.SKILL_FILE_NAME, WARNING)}
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["SKILL.md.txt", "SKILL.txt", "Skill.markdown", "skill.md.md", "SKILL.rtf", "Skills.md", "SKILL (1).md"],
+)
+def test_similar_file_names_are_reported_without_reading_the_files(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "one", {name: skill_md("one"), "references/a.md": "A\n", "README.md": "Hello\n"})
+    (tmp_path / "one" / name).chmod(0)
+    write_skill(tmp_path, "two", {name: "not the skill\n", f"references/{name}": "B\n"})
+    assert faults(scan(tmp_path)) == {(f"one/{name}", Rule.SKILL_FILE_NAME, WARNING)}
+
+
+def test_pages_about_skills_are_not_reported(tmp_path: Path) -> None:
+    write(tmp_path / "docs", {"skills.md": "Skills\n", "index.md": "Index\n", "skillful.md": "x\n"})
+    write(tmp_path / "guide", {"skills.md": "Skills\n", "images/a.png": b""})
+    write(tmp_path, {"skills.md": "Skills\n"})
+    write(tmp_path / "hidden", {"SKILL.txt": "x\n"})
+    write(tmp_path, {".skillwireignore": "hidden/SKILL.txt\n"})
+    write_skill(tmp_path, "one")
+    assert not faults(scan(tmp_path))
+
+
 def test_thousands_of_nested_skills_scan_in_linear_time(tmp_path: Path) -> None:
     write(tmp_path, {"SKILL.md": skill_md(tmp_path.name if is_skill_name(tmp_path.name) else "outer")})
     for number in range(600):

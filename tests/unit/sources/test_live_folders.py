@@ -350,3 +350,21 @@ async def test_changes_add_no_lines_of_watchfiles_to_log(
             logging.getLogger("watchfiles.main").info("a change that other code watches")
     messages = [each.getMessage() for each in caplog.records if each.name.startswith("watchfiles")]
     assert messages == ["a change that other code watches"]
+
+
+@pytest.mark.parametrize("moved", ["skills", "skills/team", "."])
+async def test_moved_folder_is_watched_again_when_it_is_back(moved: str, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    root = base / "skills"
+    write_skill(root, "team/one")
+    async with live(root) as at:
+        problems = set[str]()
+        at.library.listen(lambda change: problems.update(each.rule for each in change.after.problems))
+        shutil.move(base / moved, tmp_path / "away")
+        await at.until_names()
+        await anyio.sleep(3)  # until a watcher would give up that tries to watch the missing folder
+        shutil.move(tmp_path / "away", base / moved)
+        await at.until_names("team/one")
+        write_skill(root, "team/two")
+        await at.until_names("team/one", "team/two")
+        assert "watch-polling" not in problems

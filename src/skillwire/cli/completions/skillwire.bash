@@ -40,8 +40,8 @@ _skillwire() {
     done
     case $command in
         serve)
-            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --contract --tolerant --block-key --drive --drive-header --help'
-            valued=' --prefix --only --exclude --catalog --catalog-tokens --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
+            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --help'
+            valued=' --prefix --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
             ;;
         check)
             options='--format --json --strict --select --ignore --severity --baseline --write-baseline --prune --follow-links --config --with-config --no-config --contract --block-key --fix --adopt --yes --changed-since --help'
@@ -88,7 +88,7 @@ _skillwire() {
             valued=' --timeout --token-env --allow '
             ;;
         bridge)
-            options='--trust --only --exclude --http --catalog --catalog-tokens --prompt-content --no-drafts --list-nonconforming --allow --server-token-env --token-env --allow-public --allow-host --allow-origin --no-well-known --help'
+            options='--trust --only --exclude --http --catalog --catalog-tokens --prompt-content --no-drafts --list-nonconforming --allow --server-token-env --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --help'
             valued=' --trust --only --exclude --catalog --catalog-tokens --prompt-content --allow --server-token-env --token-env --allow-host --allow-origin '
             ;;
         diff)
@@ -147,13 +147,21 @@ _skillwire() {
             options='--mcpb --plugin --name --version --description --author --json --yes --config --with-config --no-config --help'
             valued=' --mcpb --plugin --name --version --description --author --config '
             ;;
+        search)
+            options='--from --limit --for --json --follow-links --config --with-config --no-config --allow --token-env --help'
+            valued=' --from --limit --for --config --allow --token-env '
+            ;;
+        doctor)
+            options='--client --context-window --catalog-tokens --json --follow-links --config --with-config --no-config --help'
+            valued=' --client --context-window --catalog-tokens --config '
+            ;;
         help)
             options=''
             valued='  '
             ;;
         *)
             options='-h --help -V --version'
-            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack help'
+            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor help'
             ;;
     esac
     if [[ -z $command ]]; then
@@ -187,6 +195,7 @@ _skillwire() {
             'serve --exclude') _skillwire_nothing ;;
             'serve --catalog') _skillwire_words 'instructions tool-description' ;;
             'serve --catalog-tokens') _skillwire_nothing ;;
+            'serve --pin') _skillwire_nothing ;;
             'serve --tools') _skillwire_words 'always auto never' ;;
             'serve --prompt-content') _skillwire_words 'resource text' ;;
             'serve --prompts') _skillwire_words 'document whole' ;;
@@ -289,6 +298,16 @@ _skillwire() {
             'pack --description') _skillwire_nothing ;;
             'pack --author') _skillwire_nothing ;;
             'pack --config') : ;;
+            'search --from') : ;;
+            'search --limit') _skillwire_nothing ;;
+            'search --for') _skillwire_words 'everyone models people' ;;
+            'search --config') : ;;
+            'search --allow') _skillwire_nothing ;;
+            'search --token-env') _skillwire_variables ;;
+            'doctor --client') _skillwire_nothing ;;
+            'doctor --context-window') _skillwire_nothing ;;
+            'doctor --catalog-tokens') _skillwire_nothing ;;
+            'doctor --config') : ;;
         esac
         return
     fi
@@ -323,7 +342,9 @@ _skillwire() {
         'drive '0) _skillwire_words 'list' ;;
         'drive '1) _skillwire_nothing ;;
         'pack '*) : ;;
-        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack' ;;
+        'search '*) _skillwire_nothing ;;
+        'doctor '*) : ;;
+        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor' ;;
         *) _skillwire_nothing ;;
     esac
 }

@@ -64,6 +64,8 @@ complete -c skillwire -n __skillwire_no_command -a new -d 'Create a skill from a
 complete -c skillwire -n __skillwire_no_command -a schema -d 'Print the JSON Schema of skill frontmatter.'
 complete -c skillwire -n __skillwire_no_command -a drive -d 'Show the live skills of running programs.'
 complete -c skillwire -n __skillwire_no_command -a pack -d 'Pack skills into a bundle or plugin that clients install.'
+complete -c skillwire -n __skillwire_no_command -a search -d 'Find skills for a task.'
+complete -c skillwire -n __skillwire_no_command -a doctor -d 'Show what each client would do with your skills.'
 complete -c skillwire -n __skillwire_no_command -a help -d 'Explain one command.'
 
 complete -c skillwire -n '__skillwire_using serve' -s h -l help -d 'Show this help.'
@@ -75,6 +77,7 @@ complete -c skillwire -n '__skillwire_using serve' -l only -x -d 'Only skills wh
 complete -c skillwire -n '__skillwire_using serve' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l catalog -r -f -a 'instructions tool-description' -d 'Where models find the list of skills.'
 complete -c skillwire -n '__skillwire_using serve' -l catalog-tokens -x -d 'Maximum length of that list, in tokens.'
+complete -c skillwire -n '__skillwire_using serve' -l pin -x -d 'List this skill, or the skills that match, before all others (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l tools -r -f -a 'always auto never' -d 'Which clients get the tools that load skills.'
 complete -c skillwire -n '__skillwire_using serve' -l prompt-content -r -f -a 'resource text' -d 'Form of a skill in prompts.'
 complete -c skillwire -n '__skillwire_using serve' -l prompts -r -f -a 'document whole' -d 'What a prompt contains'
@@ -95,11 +98,13 @@ complete -c skillwire -n '__skillwire_using serve' -l allow-public -d 'Allow an 
 complete -c skillwire -n '__skillwire_using serve' -l allow-host -x -d 'Another host name that clients may use for this server (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l allow-origin -x -d 'Origin of a web page or browser extension that may call this server (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l no-well-known -d 'Over HTTP, do not serve /.well-known/agent-skills/.'
+complete -c skillwire -n '__skillwire_using serve' -l access-log -d 'Print a line on stderr for each HTTP request'
 complete -c skillwire -n '__skillwire_using serve' -l contract -d 'Require the repository contract, and serve its resource://skills/ URIs.'
 complete -c skillwire -n '__skillwire_using serve' -l tolerant -d 'With --contract, leave out skills that violate it instead of refusing to start.'
 complete -c skillwire -n '__skillwire_using serve' -l block-key -x -d 'Frontmatter key of the contract\'s metadata block.'
 complete -c skillwire -n '__skillwire_using serve' -l drive -d 'Let running programs connect and provide live skills.'
 complete -c skillwire -n '__skillwire_using serve' -l drive-header -x -d 'Pass this request header to programs.'
+complete -c skillwire -n '__skillwire_using serve' -l semantic -d 'Find skills by meaning, too, with a model on this machine.'
 complete -c skillwire -n '__skillwire_using serve' -F
 
 complete -c skillwire -n '__skillwire_using check' -s h -l help -d 'Show this help.'
@@ -128,7 +133,7 @@ complete -c skillwire -n '__skillwire_using list' -s h -l help -d 'Show this hel
 complete -c skillwire -n '__skillwire_using list' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using list' -l filter -x -d 'Only skills with this text in their name, path or description, or that match a pattern such as pdf-.'
 complete -c skillwire -n '__skillwire_using list' -l paths -d 'On a terminal, also show the path of each skill.'
-complete -c skillwire -n '__skillwire_using list' -l problems -d 'Print every problem, also each name that several skills share.'
+complete -c skillwire -n '__skillwire_using list' -l problems -d 'Print every problem, also each name that several skills share, and the problems that a server itself reports.'
 complete -c skillwire -n '__skillwire_using list' -l no-pager -d 'Do not use a pager for long output.'
 complete -c skillwire -n '__skillwire_using list' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
 complete -c skillwire -n '__skillwire_using list' -l config -r -F -d 'Use this configuration file instead of your own.'
@@ -230,6 +235,7 @@ complete -c skillwire -n '__skillwire_using bridge' -l allow-public -d 'Allow an
 complete -c skillwire -n '__skillwire_using bridge' -l allow-host -x -d 'Another host name that clients may use for this server (repeatable).'
 complete -c skillwire -n '__skillwire_using bridge' -l allow-origin -x -d 'Origin of a web page or browser extension that may call this server (repeatable).'
 complete -c skillwire -n '__skillwire_using bridge' -l no-well-known -d 'Over HTTP, do not serve /.well-known/agent-skills/.'
+complete -c skillwire -n '__skillwire_using bridge' -l access-log -d 'Print a line on stderr for each HTTP request'
 
 complete -c skillwire -n '__skillwire_using diff' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using diff' -l from -x -d 'Search this server, given by label or URL (repeatable).'
@@ -351,5 +357,29 @@ complete -c skillwire -n '__skillwire_using pack' -l with-config -d 'Also use th
 complete -c skillwire -n '__skillwire_using pack' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using pack' -F
 
+complete -c skillwire -n '__skillwire_using search' -s h -l help -d 'Show this help.'
+complete -c skillwire -n '__skillwire_using search' -l from -r -F -d 'Search this source or server (repeatable).'
+complete -c skillwire -n '__skillwire_using search' -l limit -x -d 'How many skills to show, at most 50.'
+complete -c skillwire -n '__skillwire_using search' -l for -r -f -a 'everyone models people' -d 'Only skills that models, or people, may start.'
+complete -c skillwire -n '__skillwire_using search' -l semantic -d 'Find skills by meaning, too, with a model on this machine.'
+complete -c skillwire -n '__skillwire_using search' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using search' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using search' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using search' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using search' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
+complete -c skillwire -n '__skillwire_using search' -l allow -x -d 'For this server in a project\'s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).'
+complete -c skillwire -n '__skillwire_using search' -l token-env -r -f -a '(set -nx)' -d 'Environment variable with the bearer token to send to the server\'s URL.'
+
+complete -c skillwire -n '__skillwire_using doctor' -s h -l help -d 'Show this help.'
+complete -c skillwire -n '__skillwire_using doctor' -l client -x -d 'Only this client (repeatable)'
+complete -c skillwire -n '__skillwire_using doctor' -l context-window -x -d 'Size of the model\'s context window, if it is not the usual one of the client.'
+complete -c skillwire -n '__skillwire_using doctor' -l catalog-tokens -x -d 'Maximum length of the list for models, in tokens, as in serve.'
+complete -c skillwire -n '__skillwire_using doctor' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using doctor' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using doctor' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using doctor' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using doctor' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
+complete -c skillwire -n '__skillwire_using doctor' -F
+
 complete -c skillwire -n '__skillwire_using help' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack'
+complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor'

@@ -31,6 +31,8 @@ _skillwire_commands() {
         'schema:Print the JSON Schema of skill frontmatter.'
         'drive:Show the live skills of running programs.'
         'pack:Pack skills into a bundle or plugin that clients install.'
+        'search:Find skills for a task.'
+        'doctor:Show what each client would do with your skills.'
         'help:Explain one command.'
     )
     _describe command commands
@@ -57,6 +59,7 @@ _skillwire() {
                 '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
                 '--catalog=[Where models find the list of skills.]:PLACE:(instructions tool-description)' \
                 '--catalog-tokens=[Maximum length of that list, in tokens.]:N:' \
+                '*--pin=[List this skill, or the skills that match, before all others (repeatable).]:PATTERN:' \
                 '--tools=[Which clients get the tools that load skills.]:WHEN:(always auto never)' \
                 '--prompt-content=[Form of a skill in prompts.]:FORMAT:(resource text)' \
                 '--prompts=[What a prompt contains]:SCOPE:(document whole)' \
@@ -77,11 +80,13 @@ _skillwire() {
                 '*--allow-host=[Another host name that clients may use for this server (repeatable).]:NAME:' \
                 '*--allow-origin=[Origin of a web page or browser extension that may call this server (repeatable).]:ORIGIN:' \
                 '--no-well-known[Over HTTP, do not serve /.well-known/agent-skills/.]' \
+                '--access-log[Print a line on stderr for each HTTP request]' \
                 '--contract[Require the repository contract, and serve its resource\://skills/ URIs.]' \
                 '--tolerant[With --contract, leave out skills that violate it instead of refusing to start.]' \
                 '--block-key=[Frontmatter key of the contract'\''s metadata block.]:KEY:' \
                 '--drive[Let running programs connect and provide live skills.]' \
                 '*--drive-header=[Pass this request header to programs.]:HEADER:' \
+                '--semantic[Find skills by meaning, too, with a model on this machine.]' \
                 '*:SOURCE:_files' \
                 && return
             ;;
@@ -116,7 +121,7 @@ _skillwire() {
                 '--json[Print JSON]' \
                 '--filter=[Only skills with this text in their name, path or description, or that match a pattern such as pdf-.]:TEXT|PATTERN:' \
                 '--paths[On a terminal, also show the path of each skill.]' \
-                '--problems[Print every problem, also each name that several skills share.]' \
+                '--problems[Print every problem, also each name that several skills share, and the problems that a server itself reports.]' \
                 '--no-pager[Do not use a pager for long output.]' \
                 '--follow-links[Follow symbolic links that lead outside the folder.]' \
                 '--config=[Use this configuration file instead of your own.]:FILE:_files' \
@@ -252,6 +257,7 @@ _skillwire() {
                 '*--allow-host=[Another host name that clients may use for this server (repeatable).]:NAME:' \
                 '*--allow-origin=[Origin of a web page or browser extension that may call this server (repeatable).]:ORIGIN:' \
                 '--no-well-known[Over HTTP, do not serve /.well-known/agent-skills/.]' \
+                '--access-log[Print a line on stderr for each HTTP request]' \
                 '*:SERVER:' \
                 && return
             ;;
@@ -419,10 +425,41 @@ _skillwire() {
                 '*:SOURCE:_files' \
                 && return
             ;;
+        search)
+            _arguments \
+                '(- *)'{-h,--help}'[Show this help.]' \
+                '*--from=[Search this source or server (repeatable).]:SOURCE:_files' \
+                '--limit=[How many skills to show, at most 50.]:NUMBER:' \
+                '--for=[Only skills that models, or people, may start.]:AUDIENCE:(everyone models people)' \
+                '--semantic[Find skills by meaning, too, with a model on this machine.]' \
+                '--json[Print JSON]' \
+                '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*--allow=[For this server in a project'\''s file, do not ask before starting it, sending it secrets, or connecting to it in your own network (repeatable).]:LABEL:' \
+                '--token-env=[Environment variable with the bearer token to send to the server'\''s URL.]:VARIABLE:_parameters -g "*export*"' \
+                '*:QUERY:' \
+                && return
+            ;;
+        doctor)
+            _arguments \
+                '(- *)'{-h,--help}'[Show this help.]' \
+                '*--client=[Only this client (repeatable)]:NAME:' \
+                '--context-window=[Size of the model'\''s context window, if it is not the usual one of the client.]:TOKENS:' \
+                '--catalog-tokens=[Maximum length of the list for models, in tokens, as in serve.]:N:' \
+                '--json[Print JSON]' \
+                '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*:SOURCE:_files' \
+                && return
+            ;;
         help)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack)' \
+                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor)' \
                 && return
             ;;
     esac

@@ -1,8 +1,8 @@
 """The options of `skillwire check` that check the contract, fix problems, and select changed skills."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import anyio
@@ -13,8 +13,8 @@ from skillwire.config.report import CheckRequest, CheckResult, by_place
 from skillwire.contract.changes import changed_since, problems_of_skills
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.commands.repairs import Repair, WritableSkill, find_repairs, may_write, write
-from skillwire.contract.folders import all_problems, check_folders
-from skillwire.contract.report import print_contract_text
+from skillwire.contract.folders import SkillFolders, all_problems, check_content, check_folders
+from skillwire.contract.quoting import REFUSED, quote_refused_values
 from skillwire.errors import UsageError
 from skillwire.library.library import Library
 from skillwire.terminal.messages import pluralize
@@ -57,11 +57,10 @@ class ContractCheckFlags(CheckFlags):
             raise UsageError("`--adopt` requires `--fix`", hint="add `--fix`, or remove `--adopt`")
         if not self.contract and not self.fix and self.changed_since is None:
             return result
-        found, skills = anyio.run(self._find, result.library)
-        repairs: list[Repair] = []
-        if self.fix:
-            reported = request.select(found.problems, found.library)
-            repairs = find_repairs(reported, skills, self.block_key, adopt=self.adopt)
+        found, folders = anyio.run(self._find, result.library)
+        if not self.fix:
+            return found
+        repairs = self._repairs(request, found, folders)
         if repairs:
             if (agreed := may_write(repairs, yes=self.yes)) is None:
                 return None
@@ -72,10 +71,38 @@ class ContractCheckFlags(CheckFlags):
             written = f"{pluralize(len(repairs) - removed, 'file')} written"
             stderr_console().print(f"{written}, {removed} removed" if removed else written)
             found, _ = anyio.run(self._find, request.load())
-        return found
+        return replace(found, fixed=len(repairs))
 
-    async def _find(self, library: Library) -> tuple[CheckResult, Mapping[str, WritableSkill]]:
-        """Return the result of the check, and the skills whose files may be written, by path in problems."""
+    def _repairs(self, request: CheckRequest, found: CheckResult, folders: SkillFolders) -> list[Repair]:
+        """Return the changes that fix the reported problems."""
+        reported = [*request.select(found.problems, found.library)]
+        skills: dict[str, WritableSkill] = {
+            skill.facts.path: WritableSkill(folders.folders[skill.facts.path], skill)
+            for skill in folders.checked.repository.skills
+            if skill.facts.path in folders.own
+        }
+        for path in dict.fromkeys(each.path for each in reported if each.rule in REFUSED):
+            if path in folders.unreadable and (skill := self._made_readable(path, folders)) is not None:
+                skills[path] = skill
+                checked = skill.checked
+                more = checked.problems if found.with_contract else checked.facts.problems
+                reported += request.select(more, found.library)
+        return find_repairs(reported, skills, self.block_key, adopt=self.adopt)
+
+    def _made_readable(self, path: str, folders: SkillFolders) -> WritableSkill | None:
+        """Return a skill whose frontmatter quotes make readable, or None if they do not."""
+        folder = folders.unreadable[path]
+        try:
+            content = quote_refused_values((folder / Path(path).name).read_bytes())
+        except OSError:  # removed in the meantime
+            return None
+        if content is None:
+            return None
+        checked = check_content(path, folder, content, folders, self.block_key)
+        return None if checked is None else WritableSkill(folder, checked, content)
+
+    async def _find(self, library: Library) -> tuple[CheckResult, SkillFolders]:
+        """Return the result of the check, and the folders of the checked skills."""
         result = CheckResult.of(library)
         skills = check_folders(library, self.block_key)
         selected = skills.checked.repository.skills
@@ -88,7 +115,6 @@ class ContractCheckFlags(CheckFlags):
                 by_place(problems),
                 sum(skill.frontmatter is not None for skill in selected),
                 ("keeps the contract", "keep the contract"),
-                print_contract_text,
                 with_contract=True,
             )
         if self.changed_since is not None:
@@ -103,8 +129,4 @@ class ContractCheckFlags(CheckFlags):
                 selected=len(selected),
                 unchanged=len(skills.checked.repository.skills) - len(selected),
             )
-        checked = {skill.facts.path: skill for skill in skills.checked.repository.skills}
-        own = {path: folder for path, folder in skills.folders.items() if path in skills.own}
-        return result, {
-            path: WritableSkill(folder, checked[path]) for path, folder in own.items() if path in checked
-        }
+        return result, skills

@@ -17,6 +17,7 @@ from skillwire.contract.standard_fixes import NAME_RULES
 from skillwire.core.atomic_write import remove_abandoned, replace_file
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import UsageError
+from skillwire.frontmatter.split import UnreadableError
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import pluralize
 from skillwire.terminal.output import confirm, is_interactive, print_error, stderr_console
@@ -43,6 +44,8 @@ class WritableSkill:
 
     folder: Path
     checked: CheckedSkill
+    readable: bytes | None = None
+    """The `SKILL.md` with quotes that make its frontmatter readable, or None if it is readable as it is."""
 
     @property
     def name(self) -> str:
@@ -71,9 +74,13 @@ def find_repairs(
     for path, broken in _rules_by_file(problems, skills).items():
         skill = skills[path]
         file = skill.folder / Path(path).name
-        before = file.read_bytes()
-        # A block takes its id from the name, so the name is fixed first.
-        after = _with_name(skill, before, NAME_RULES.intersection(broken), key, taken)
+        try:
+            before = file.read_bytes()
+            # A block takes its id from the name, so the name is fixed first.
+            after = before if skill.readable is None else skill.readable
+            after = _with_name(skill, after, NAME_RULES.intersection(broken), key, taken)
+        except (OSError, UnreadableError):  # changed since the check, which the next check reports
+            continue
         obsolete: Repair | None = None
         adopted = adopt
         if adopt and not ADOPTED.isdisjoint(broken):

@@ -150,7 +150,7 @@ async def connected(
 
     Raises `UnavailableError` if the server does not answer or the connection is lost, and before the first
     request if plain `http` would expose a secret. If a program does not
-    answer, the error includes the last line of its stderr. `on_message` receives notifications. `on_end` is
+    answer, the error includes the last lines of its stderr. `on_message` receives notifications. `on_end` is
     called when the connection ends, with a reason if the server exceeded `limits`.
     """
     if target.exposed:
@@ -168,7 +168,8 @@ async def connected(
         except Exception as error:  # any exception means that there is no connection
             if (login_required := _find_login_required(error)) is not None:
                 raise login_required from error
-            output = f"; its last output: {quoted(last, 300)}" if (last := stderr.last_line()) else ""
+            last = ", ".join(quoted(line, 300) for line in stderr.last_lines())
+            output = f"; its last output: {last}" if last else ""
             # Models and clients also see this message.
             why = target.without_secrets(f"{traffic.failure or reason(error)}{output}")
             raise UnavailableError("", f"{quoted(target.label)} does not answer: {why}") from error

@@ -29,6 +29,9 @@ from skillwire.safe_text import escape_invisible
 
 _TAIL_BYTES = 2000
 """Number of bytes at the end of stderr to keep."""
+_LAST_LINES = 3
+"""Number of lines of stderr to report."""
+_TRACEBACK = "Traceback (most recent call last):"
 _CHUNK = 65_536
 _BREATH = 0.005
 """Pause in seconds after each full chunk, so that reading from a program that writes endlessly takes little
@@ -74,12 +77,16 @@ class StderrTail:
     def __exit__(self, *_: object) -> None:
         self.file.close()
 
-    def last_line(self) -> str:
-        """Close the pipe, and return the last line, escaped and shortened."""
+    def last_lines(self) -> list[str]:
+        """Close the pipe, and return the last lines, escaped and shortened.
+
+        Indented lines are left out, such as the frames of a traceback.
+        """
         self.file.close()
         self._thread.join(_TIMEOUT)
         lines = self._tail.decode(errors="replace").strip().splitlines()
-        return escape_invisible(lines[-1], 300) if lines else ""
+        told = [line for line in lines if line.strip() and not line[0].isspace() and line != _TRACEBACK]
+        return [escape_invisible(line, 300) for line in told[-_LAST_LINES:]]
 
     def _follow(self) -> None:
         with os.fdopen(self._ours, "rb", buffering=0) as pipe:

@@ -27,6 +27,16 @@ _HARMLESS = frozenset({"accept", "accept-language", "user-agent"})
 """Names of headers that are never secret, in lower case."""
 _SERVER = "mcp+"
 """In arguments, the prefix of a server's URL where a plain URL would be a web source."""
+_LAUNCHER = re.compile(
+    r"(python|pypy)[\d.]*|node|deno|bun|bunx|npx|pnpx|uv|uvx|pipx|ruby|perl|php|java|sh|bash|zsh"
+)
+"""Programs whose first argument is a script, module or package."""
+_HARMLESS_WORDS = frozenset(
+    ["run", "tool", "-m", "-u", "-B", "-E", "-I", "-P", "-s", "-y", "--yes", "-q", "-jar"]
+)
+"""Words between a launcher and what it starts."""
+_PLAIN_NAME = re.compile(r"[\w@./\\~+ -]+")
+"""A path or name. Other words may be URLs or assignments, which may contain secrets."""
 
 
 class TokenSource(Protocol):
@@ -161,7 +171,9 @@ class Target:
     def _secrets(self) -> Iterator[str]:
         parts = urlsplit(self.url or "")
         in_url = (parts.password or "", parts.fragment, *re.split(r"[=&]", parts.query))
-        words = (part for word in self.command[1:] for part in (word, word.partition("=")[2]))
+        started = _started(self.command)
+        private = (word for at, word in enumerate(self.command) if at > 0 and at != started)
+        words = (part for word in private for part in (word, word.partition("=")[2]))
         known = (*in_url, *words, *self.env.values(), *self.headers.values(), self.token or "")
         return (each for each in known if len(each) >= _SHORTEST_SECRET)
 
@@ -206,6 +218,18 @@ def _words(text: str) -> tuple[str, ...]:
         return tuple(shlex.split(text.removeprefix(COMMAND)))
     except ValueError as error:
         raise UsageError(f"{quoted(text)} is not a command: {error}", hint="close its quotes") from error
+
+
+def _started(words: Sequence[str]) -> int | None:
+    """Return the index of the script, module or package that a known launcher starts, or None.
+
+    This word is not secret. Any other argument may be.
+    """
+    if not words or not _LAUNCHER.fullmatch(PurePath(words[0]).name):
+        return None
+    at = next((at for at, word in enumerate(words) if at > 0 and word not in _HARMLESS_WORDS), None)
+    is_name = at is not None and not words[at].startswith("-") and _PLAIN_NAME.fullmatch(words[at])
+    return at if is_name else None
 
 
 def _relevant_folder(words: Sequence[str]) -> Path | None:

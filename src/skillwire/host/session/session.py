@@ -5,7 +5,14 @@ from contextlib import suppress
 import anyio
 
 from skillwire.core.names import SKILL_FILE
-from skillwire.errors import ChangedError, NotApprovedError, RequestError, VerificationError
+from skillwire.errors import (
+    BadParamsError,
+    ChangedError,
+    NotApprovedError,
+    RequestError,
+    SkillwireError,
+    VerificationError,
+)
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Changes, needs_new_approval
@@ -14,6 +21,7 @@ from skillwire.host.hosted_skill import HostedSkill, Identity, is_for_models, li
 from skillwire.host.place import Place
 from skillwire.host.places import Places
 from skillwire.host.registry import Registry
+from skillwire.host.search import HostSearch
 from skillwire.host.servers.packed import read_packed
 from skillwire.host.servers.records import path_of
 from skillwire.host.session.loaded_skills import (
@@ -24,16 +32,30 @@ from skillwire.host.session.loaded_skills import (
     Reading,
     is_root,
 )
-from skillwire.host.session.model_text import catalog_prompt, resource_text, shown_text, skill_text
-from skillwire.host.session.tools import AgentTool, session_tools
+from skillwire.host.session.model_text import (
+    catalog_prompt,
+    resource_text,
+    results_text,
+    shown_text,
+    skill_text,
+)
+from skillwire.host.session.tools import SEARCH_TOOL, AgentTool, session_tools
+from skillwire.library.names import UnknownNameError
+from skillwire.library.search import Audience, is_installed
 from skillwire.protocol.verify import file_faults
+from skillwire.safe_text import quoted
+
+_CLOSEST = 3
+"""Maximum number of skills to name when there is no skill of a name."""
+_CLOSEST_SECONDS, _CLOSEST_CHARACTERS = 1.0, 200
+"""The time, and the length of a name, in which they are searched for."""
 
 
 class Session:
     """Loads skills for a model, and reads files of loaded skills. `Host.session` creates one."""
 
-    def __init__(self, places: Places, consent: Consent) -> None:
-        self._places, self._consent = places, consent
+    def __init__(self, places: Places, consent: Consent, search: HostSearch) -> None:
+        self._places, self._consent, self._search = places, consent, search
         self._files = LoadedFiles(places, consent)
         self._loaded_skills = LoadedSkills()
         self._loading = anyio.Lock()
@@ -51,6 +73,45 @@ class Session:
     def tools(self, *, resources: bool = False) -> tuple[AgentTool, ...]:
         """Return the tools for the model; with `resources`, also one that reads any resource of a server."""
         return session_tools(self, resources=resources)
+
+    # Searching
+
+    async def search_for_model(self, query: str, cursor: str | None = None) -> str:
+        """Return skills that the model may load, the best first, as text for the model.
+
+        `cursor` continues after an earlier answer. Raises `BadParamsError`.
+        """
+        if not self._places.has_discovered:
+            await self._places.discover()
+        found = await self._search.search(query, cursor=cursor, audience=Audience.MODELS)
+        registry = self._places.registry
+        return results_text(found, {each.handle: each for each in (*registry, *registry.templates)})
+
+    async def explain_unknown(self, name: str, error: UnknownNameError) -> SkillwireError:
+        """Return the error for a name that no skill has, with the three skills that fit the name best.
+
+        It names no skill that the model may not load.
+        """
+        if type(error) is not UnknownNameError:  # it says what is missing in the name
+            return error
+        hidden = (each for each in self._places.registry if not is_for_models(each))
+        if any(quoted(each.handle) in error.suggestion for each in hidden):
+            error = UnknownNameError(name)
+        if not is_installed():
+            return error
+        closest = [each for each in await self._closest_names(name) if quoted(each) not in error.suggestion]
+        also = f"; the closest are: {', '.join(map(quoted, closest))}" if closest else ""
+        return RequestError(f"{error}{also}; `{SEARCH_TOOL}` finds skills by what they do")
+
+    async def _closest_names(self, name: str) -> list[str]:
+        label, _, rest = name.partition(":")
+        query = rest if label in self._places.places else name  # each skill of a server has its label
+        with suppress(BadParamsError), anyio.move_on_after(_CLOSEST_SECONDS):
+            found = await self._search.search(
+                query[:_CLOSEST_CHARACTERS], limit=_CLOSEST, audience=Audience.MODELS
+            )
+            return [each.name for each in found.results]
+        return []
 
     # Loading
 

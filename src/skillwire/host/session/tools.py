@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from skillwire.core.record import Json
 from skillwire.errors import BadParamsError, InvalidValueError, SkillwireError
+from skillwire.library.names import UnknownNameError
+from skillwire.library.search import is_installed
 from skillwire.safe_text import quoted
 
 if TYPE_CHECKING:
     from skillwire.host.session.session import Session
 
-
+SEARCH_TOOL = "search_skills"
 _TYPES: Mapping[object, type] = {"string": str, "integer": int, "boolean": bool}
 """The JSON types that a parameter may have, and their Python types."""
 _Run: TypeAlias = Callable[..., Awaitable[str]]
@@ -87,14 +89,30 @@ def session_tools(session: "Session", *, resources: bool) -> tuple[AgentTool, ..
     """
 
     async def read_skill(name: str) -> str:
-        return (await session.load_for_model(name)).text
+        try:
+            return (await session.load_for_model(name)).text
+        except UnknownNameError as error:
+            raise await session.explain_unknown(name, error) from error
 
     async def read_skill_file(name: str, path: str) -> str:
         return await session.read_for_model(name, path)
 
+    async def search_skills(query: str, cursor: str) -> str:
+        return await session.search_for_model(query, cursor or None)
+
     async def read_resource(server: str, uri: str) -> str:
         return (await session.read_resource(server, uri)).text
 
+    search = _tool(
+        SEARCH_TOOL,
+        "Find skills for a task. Returns the names and descriptions of the skills that fit best. Load the "
+        "right one with `read_skill`. This changes nothing, and asks no one.",
+        {
+            "query": "What the skill should help with, in a few words, such as `fill in a PDF form`.",
+            "cursor": "Empty for the first results; for more of them, the cursor that the last answer names.",
+        },
+        search_skills,
+    )
     tools = (
         _tool(
             "read_skill",
@@ -119,7 +137,8 @@ def session_tools(session: "Session", *, resources: bool) -> tuple[AgentTool, ..
             read_resource,
         ),
     )
-    return tools if resources else tools[:2]
+    every = tools if resources else tools[:2]
+    return (*every, search) if is_installed() else every
 
 
 def _tool(name: str, description: str, parameters: Mapping[str, str], run: _Run) -> AgentTool:

@@ -43,7 +43,11 @@ class Address:
             case (host, int(port)):
                 return cls(host, port)
             case _:
-                raise InvalidValueError("address", text, "`PORT`, `HOST:PORT` or `[IPV6]:PORT`")
+                raise InvalidValueError(
+                    "address",
+                    text,
+                    f"`PORT`, `HOST:PORT` or `[IPV6]:PORT`, with a port from 0 to {_MAX_PORT}",
+                )
 
     @property
     def is_loopback(self) -> bool:

@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillwire.server.build import cached_skills
+from skillwire.server.http.access_log import AccessLog
 from skillwire.server.http.address import HostPolicy
 from skillwire.server.http.byte_budget import BudgetGuard, ByteBudget
 from skillwire.server.http.cache import ResponseCacheMiddleware
@@ -67,12 +68,14 @@ def http_app(
     *,
     cache: ResponseCache | bool = True,
     limits: HttpLimits | None = None,
+    access_log: bool = False,
 ) -> Application:
     """Return the ASGI application of a server, for every protocol version.
 
     It answers MCP at `/mcp` and `/mcp/`, the health check at `/healthz`, and the routes of `mount`. By
     default, frequent requests are answered from the server's own cache, unless you added middleware or
-    handlers to the server. With `cache`, pass another cache, or False for none.
+    handlers to the server. With `cache`, pass another cache, or False for none. With
+    `access_log`, print a line on stderr for each request.
     """
     more, bounds = mount or HttpMount(), limits or HttpLimits()
     budget = ByteBudget(bounds.buffered_bytes)
@@ -105,7 +108,8 @@ def http_app(
             allow_credentials=more.credentials,
             expose_headers=["Mcp-Session-Id"],
         )
-    return Application(_WithoutSlash(HostGuard(_MountLifespan(app, more), policy)), streams, bounds, budget)
+    app = _WithoutSlash(HostGuard(_MountLifespan(app, more), policy))
+    return Application(AccessLog(app) if access_log else app, streams, bounds, budget)
 
 
 class _WithoutSlash:

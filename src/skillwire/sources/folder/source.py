@@ -31,6 +31,7 @@ from skillwire.sources.folder.facts import FileFactsCache
 from skillwire.sources.folder.files import FileValidator, read_file
 from skillwire.sources.folder.ignore import IGNORE_FILE, IgnoreRules
 from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.place import check_is_path
 from skillwire.sources.folder.scan_cache import ScanCache
 from skillwire.sources.folder.skill_folder import Placement
 from skillwire.sources.folder.tree import FindCached, Tree
@@ -83,9 +84,10 @@ class FolderSource(Source):
         With `follow_links`, links to files and folders outside `root` are followed. With `keep_good`, if an
         edit breaks a skill, its last good version is served until the skill is fixed.
         `digests` is a folder for the scan cache, which makes the next start faster. Raises `PlatformError` on
-        Windows.
+        Windows, and `InvalidValueError` if `root` is the address of another source.
         """
         require_posix("reading a folder of skills")
+        check_is_path(root)
         self.root = Path(root)
         name = self.root.resolve().name
         self.label = label or ("skills" if name_fault(name) else name)

@@ -14,6 +14,7 @@ from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Limits
 from skillwire.errors import SourceError, SourceMissingError
 from skillwire.sources.base import Progress, ignore_progress
+from skillwire.sources.folder.file_names import misspelled_names
 from skillwire.sources.folder.files import Stamp, raise_if_exhausted
 from skillwire.sources.folder.ignore import HIDDEN_CONTAINERS, IgnoreRules
 from skillwire.sources.folder.listing import (
@@ -189,8 +190,14 @@ class FolderWalk:
         listed.marker = self._marker(folder, {entry.name for entry in found})
         files = inside_skill or listed.marker is not None
         if listed.marker is None:
-            almost = (entry.name for entry in found if entry.name.upper() == SKILL_FILE.upper())
-            listed.problems.extend(misspelled_problem(folder.path_of(name)) for name in almost)
+            listed.problems.extend(
+                misspelled_problem(folder.path_of(name))
+                for name in misspelled_names(found, inside_skill=inside_skill)
+                if not (
+                    self._ignored.by_name(name)
+                    or self._ignored.by_pattern(folder.path_of(name), folder=False)
+                )
+            )
         for entry in found:
             if not self._ignored.by_name(entry.name):
                 self._classify_entry(entry, folder, listed, files=files)

@@ -18,13 +18,22 @@ from skillwire.sources.folder.watch_plan import WatchPlan
 
 _log = logging.getLogger(__name__)
 
-_POLLING = Problem(
-    ".",
-    Rule.WATCH_POLLING,
-    Severity.WARNING,
-    "changes are noticed late, by polling every few seconds: the system cannot watch all these folders",
-    hint="raise the limit (Linux: `sysctl fs.inotify.max_user_watches`), or serve fewer folders",
+_POLLING = "changes are noticed late, by polling every few seconds"
+_REASONS = (
+    (
+        ("watch limit reached", "os error 28)"),
+        "the system cannot watch all these folders",
+        "raise the limit (Linux: `sysctl fs.inotify.max_user_watches`), or serve fewer folders",
+    ),
+    (
+        ("os error 24)", "os error 23)"),
+        "too many files are open or watched",
+        "raise the limit (Linux: `sysctl fs.inotify.max_user_instances`, or `ulimit -n`)",
+    ),
 )
+"""Why watching fails: texts in the messages from watchfiles, the reason to report, and what helps."""
+_GONE = "folders were removed again and again while they were to be watched", "watching is tried again"
+_OTHER = "the system cannot watch these folders", "the log has the error; watching is tried again later"
 _DEBOUNCE_MS = 50
 _STEP_MS = 20
 """Milliseconds between two checks for further changes. An edit is noticed after one or two checks."""
@@ -62,6 +71,12 @@ class _CannotWatchError(Exception):
             each in message for each in _NOT_FOUND_MESSAGES
         )
         """Whether a folder was removed before it could be watched."""
+        known = (texts[1:] for texts in _REASONS if any(each in message for each in texts[0]))
+        reason, hint = _GONE if self.gone else next(known, _OTHER)
+        self.problem = Problem(".", Rule.WATCH_POLLING, Severity.WARNING, f"{_POLLING}: {reason}", hint=hint)
+        """The problem to report while the folders are polled. It names no path of this machine."""
+        self.level = logging.WARNING if (reason, hint) == _OTHER else logging.INFO
+        """The level at which the error itself is logged: a warning, if the problem does not explain it."""
         super().__init__(message)
 
 
@@ -87,10 +102,10 @@ async def watch(
                 await anyio.sleep(_POLL_SECONDS / 100)
                 yield WatchEvent(EVERYWHERE)
                 continue
-            _log.warning("folders cannot be watched, so they are polled: %s", error)
-            for _ in range(_POLLS_BEFORE_RETRY):
+            _log.log(error.level, "folders cannot be watched, so they are polled: %s", error)
+            for _ in range(1 if error.gone else _POLLS_BEFORE_RETRY):
                 began = time.monotonic()
-                yield WatchEvent(EVERYWHERE, _POLLING)
+                yield WatchEvent(EVERYWHERE, error.problem)
                 await anyio.sleep(max(_POLL_SECONDS, _POLL_SHARE * (time.monotonic() - began)))
 
 

@@ -78,7 +78,10 @@ class WatchPlan:
         parents = {os.path.dirname(ancestor) for ancestor in ancestors}  # noqa: PTH120
         existing = frozenset(parent for parent in parents if os.path.isdir(parent))  # noqa: PTH112
         plan = cls(frozenset(ancestors), existing, frozenset(deep), frozenset(flat))
-        return replace(plan, identities=frozenset(_identities(plan.folders)))
+        identities = frozenset(_identities(plan.folders))
+        # The tree may be older than a folder's removal. An ancestor's parent shows when the folder is back.
+        present = {path for path, *_ in identities}
+        return replace(plan, deep=plan.deep & present, flat=plan.flat & present, identities=identities)
 
     @property
     def shallow_folders(self) -> frozenset[str]:
