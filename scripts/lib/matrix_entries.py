@@ -35,6 +35,7 @@ MODULES = {
     "keyring": "keyring",
     "openai-agents": "agents",
     "pydantic-ai": "pydantic_ai",
+    "semantic": "wordllama",
 }
 """The module that each extra installs."""
 # Tests that run programs of `docs` and `examples`. They need every extra.

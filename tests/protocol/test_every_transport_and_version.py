@@ -55,7 +55,7 @@ def read(peer: Peer, uri: str) -> tuple[bytes, dict[str, Any]]:
 @pytest.mark.rule("S1")
 def test_the_extension_is_declared_beside_the_resources_capability(peer: Peer) -> None:
     capabilities = peer.capabilities()
-    assert capabilities["extensions"] == {EXTENSION: {"directoryRead": True}}
+    assert capabilities["extensions"] == {EXTENSION: {"directoryRead": True}, "dev.skillwire/search": {}}
     assert "resources" in capabilities
 
 

@@ -1,7 +1,5 @@
 """The skills that are offered to models and to people, by the names used for them."""
 
-from weakref import WeakKeyDictionary
-
 from skillwire.core.record import SkillRecord
 from skillwire.core.skill_arguments import SkillArguments
 from skillwire.core.template import SkillTemplate
@@ -56,8 +54,8 @@ class VisibleSkills:
     @classmethod
     def of(cls, library: Library) -> "VisibleSkills":
         """Return the object that all features of a library share."""
-        if (found := _SHARED.get(library)) is None:
-            found = _SHARED[library] = cls(library)
+        if not isinstance(found := library.shared.get(cls), VisibleSkills):
+            found = library.shared[cls] = cls(library)
         return found
 
     def allows(self, each: SkillRecord | SkillTemplate, audience: Audience) -> bool:
@@ -162,6 +160,3 @@ def _is_for(catalog: Catalog, entry: SkillRecord, *, assistant: bool) -> bool:
         if not policy.of_template(template).allows(assistant=assistant):
             return False
     return catalog.visibility.of(entry).allows(assistant=assistant)
-
-
-_SHARED: "WeakKeyDictionary[Library, VisibleSkills]" = WeakKeyDictionary()

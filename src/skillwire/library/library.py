@@ -111,6 +111,8 @@ class Library:
         self._reported: dict[str, tuple[Problem, ...]] = {}
         """Problems of the library itself by reporter. They come before those of its sources."""
         self._index: SearchIndex | None = None
+        self.shared: dict[type, object] = {}
+        """Objects that several features share for this library, by type."""
         self._sources = _by_label(sources)
         self._subscriptions = Subscriptions(self._sources)
         self._listeners: list[Listener] = []

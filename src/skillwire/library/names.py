@@ -61,8 +61,9 @@ class TemplateNameError(UnknownNameError):
     """The name belongs to a template, and the template's parameters need values."""
 
     def __init__(self, name: str, template: SkillTemplate) -> None:
-        self.template = template
-        RequestError.__init__(self, f"{quoted(name)} stands for many skills; {explain_values(template, {})}")
+        self.template, self.name, self.closest = template, name, ()
+        self.suggestion = explain_values(template, {})
+        RequestError.__init__(self, f"{quoted(name)} stands for many skills; {self.suggestion}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ _skillwire() {
     done
     case $command in
         serve)
-            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --help'
+            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --semantic --help'
             valued=' --prefix --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
             ;;
         check)
@@ -148,7 +148,7 @@ _skillwire() {
             valued=' --mcpb --plugin --name --version --description --author --config '
             ;;
         search)
-            options='--from --limit --for --json --follow-links --config --with-config --no-config --allow --token-env --help'
+            options='--from --limit --for --semantic --json --follow-links --config --with-config --no-config --allow --token-env --help'
             valued=' --from --limit --for --config --allow --token-env '
             ;;
         doctor)

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.features.base import Feature, ListKind
+from skillwire.features.catalog_text import SEARCH_SKILLS
 from skillwire.features.instructions import InstructionsFeature
 from skillwire.features.resources import ProblemsDocument, ResourcesFeature
 from skillwire.features.scheme import OtherScheme
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 _KINDS = {TOOLS_LIST: "tool", PROMPTS_LIST: "prompt"}
 """The kinds of names that can conflict, by the method that lists them."""
-SKILL_TOOLS = frozenset({LOAD_SKILL, SKILL_RESOURCE})
+SKILL_TOOLS = frozenset({LOAD_SKILL, SKILL_RESOURCE, SEARCH_SKILLS})
 """Tools that refer to each other, so that a model needs both or neither."""
 
 
@@ -47,7 +48,7 @@ class TakenNames:
     def note(self, method: str, taken: AbstractSet[str]) -> AbstractSet[str]:
         """Record the names `taken`, which the skills share with the server. Return the names to leave out.
 
-        These are `taken` and, if a tool in `SKILL_TOOLS` is taken, the other tool, too.
+        These are `taken` and, if a tool in `SKILL_TOOLS` is taken, the others, too.
         """
         if new := taken - self._taken[method]:
             for name in sorted(new):

@@ -135,6 +135,7 @@ class SkillTool(Tool):
             name=item["name"],
             description=item.get("description"),
             parameters=item["inputSchema"],
+            output_schema=item.get("outputSchema"),
             annotations=types.ToolAnnotations.model_validate(item["annotations"]),
         )
         tool._target = call, item["name"]
