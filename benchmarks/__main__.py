@@ -8,6 +8,7 @@ from typing import Protocol
 
 from benchmarks import contract, core, drive, live
 from benchmarks.plan import FULL, QUICK, Plan
+from benchmarks.search import run as search
 from benchmarks.speed import parts, run
 from benchmarks.speed.report import SpeedReport
 
@@ -25,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[Plan], _Report]] = {
     "live": live.run,
     "contract": contract.run,
     "drive": drive.run,
+    "search": search.run,
 }
 SPEED = "speed"
 """The benchmark that can run part by part, and that draws a chart."""

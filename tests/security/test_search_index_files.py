@@ -122,15 +122,19 @@ def wrong_numbers(path: Path) -> None:
 
 
 def odd_postings(path: Path) -> None:
-    rewritten(path, "UPDATE posting SET documents = x'010203'")
+    rewritten(path, "UPDATE posting SET packed = x'010203'")
 
 
-def unequal_postings(path: Path) -> None:
-    rewritten(path, "UPDATE posting SET weights = x''")
+def empty_postings(path: Path) -> None:
+    rewritten(path, "UPDATE posting SET packed = x''")
+
+
+def negative_numbers(path: Path) -> None:
+    rewritten(path, "UPDATE posting SET first = -1")
 
 
 def large_numbers(path: Path) -> None:
-    rewritten(path, "UPDATE posting SET documents = x'ffffffff', weights = x'ffff'")
+    rewritten(path, "UPDATE posting SET packed = x'ffffffff'")
 
 
 def rewritten(path: Path, change: str) -> None:
@@ -175,6 +179,8 @@ DAMAGE: list[Callable[[Path], None]] = [
     another_format,
     older_tables,
     odd_postings,
+    empty_postings,
+    negative_numbers,
     large_numbers,
     folder_in_place,
     pipe_in_place,
@@ -199,7 +205,7 @@ async def test_damaged_index_file_is_replaced(folder: Path, damage: Callable[[Pa
 
 
 @pytest.mark.parametrize(
-    "damage", [odd_postings, unequal_postings, large_numbers, no_documents, wrong_numbers]
+    "damage", [odd_postings, empty_postings, negative_numbers, large_numbers, no_documents, wrong_numbers]
 )
 async def test_inconsistent_database_never_raises(folder: Path, damage: Callable[[Path], None]) -> None:
     (path,) = stored_files(folder)

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from urllib.parse import unquote
@@ -28,11 +29,13 @@ _MAX_VALUES = 4_000
 """Maximum number of characters of all metadata values, and of all file names, that are indexed."""
 _MAX_DEPTH = 8
 """Maximum depth of metadata values that are indexed."""
-HEADING = re.compile(r"\n#{1,6}[ \t]+(.+)")
+HEADING = re.compile(r"\n##{0,5}[ \t]+(.+)")
 MAX_HEADINGS = 4_000
 """Maximum number of characters of all headings that are indexed."""
 _MAX_TERMS = 2_000
 """Maximum number of terms of one skill. The fields with the least weight lose their terms first."""
+_MAX_CORRECTABLE = 50_000
+"""Maximum number of words for which it is kept whether spelling is corrected to them."""
 _FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _UNINDEXED_KEYS = frozenset({"name", "description", "when_to_use", "license", "allowed-tools", "model"})
 
@@ -79,7 +82,6 @@ def identity(entry: Searchable) -> bytes:
 
     The digest of the `SKILL.md` covers its frontmatter and text. What else is indexed is hashed here.
     """
-    found = blake2b(entry.uri.encode(errors="replace"), digest_size=16)
     if isinstance(entry, SkillTemplate):
         parts = [entry.path, entry.description, repr(sorted(entry.fields.items()))]
     else:
@@ -90,9 +92,7 @@ def identity(entry: Searchable) -> bytes:
             content = main.digest.text
         parts = [content, entry.shown_description, *(file.path for file in entry.files)]
         parts.append(str(entry.origin.foreign))
-    for part in parts:
-        found.update(b"\0" + part.encode(errors="replace"))
-    return found.digest()
+    return blake2b("\0".join([entry.uri, *parts]).encode(errors="replace"), digest_size=16).digest()
 
 
 def has_indexed_text(entry: Searchable) -> bool:
@@ -108,19 +108,22 @@ def make_document(entry: Searchable, text: str = "") -> Document:
     """Return what is indexed of a skill or template. `text` is its `SKILL.md`."""
     values, path = _values_of(entry, text)
     name = values[NAME]
+    body = values.pop(BODY)
     amounts: dict[str, float] = {}
     vocabulary: set[str] = set()
     for field, value in values.items():
         if value:
             _add(field, value, amounts, vocabulary)
-    kept = amounts if len(amounts) <= _MAX_TERMS else dict(islice(amounts.items(), _MAX_TERMS))
-    weights = {term: int(MAX_WEIGHT * each / (_SATURATION + each)) or 1 for term, each in kept.items()}
+    weights = _weights(amounts, body)
+    if len(weights) > _MAX_TERMS:
+        weights = dict(islice(weights.items(), _MAX_TERMS))
+        terms = term_of_word()
+        vocabulary = {word for word in vocabulary if terms[word] in weights}
     # A skill of another operator's server never comes before the user's own skill of that name (H10).
     is_own = isinstance(entry, SkillTemplate) or not entry.origin.foreign
     for exact in (exact_term(name), exact_term(path)):
         weights[exact] = MAX_WEIGHT if is_own else MAX_WEIGHT // 2
-    terms = term_of_word()
-    return Document(weights, frozenset(word for word in vocabulary if terms[word] in kept))
+    return Document(weights, frozenset(vocabulary))
 
 
 def body_of(text: str) -> str:
@@ -179,17 +182,52 @@ def _texts(value: "Json | Mapping[str, Json]", depth: int = 0) -> Iterable[str]:
 def _add(field: Field, value: str, amounts: dict[str, float], vocabulary: set[str]) -> None:
     """Add the terms of a field to `amounts`, and its words to `vocabulary` if the field is short."""
     found = words(value)
-    length = len(found) / field.usual_length
-    share = field.weight / (1 - field.length_matters + field.length_matters * length)
+    share = _share(field, len(found))
     terms = term_of_word()
-    counts = Counter(found)
-    for word, count in counts.items():
+    for word in found:
         if term := terms[word]:
-            amounts[term] = amounts.get(term, 0) + share * count
+            amounts[term] = amounts.get(term, 0) + share
     if field.is_short:
-        vocabulary.update(word for word in counts if _can_be_corrected_to(word))
+        vocabulary.update(filter(_correctable().__getitem__, found))
 
 
-def _can_be_corrected_to(word: str) -> bool:
-    known = term_of_word()[word] and word not in LIGHT_WORDS
-    return bool(known) and len(word) >= 3 and word.isalpha() and not is_unspaced(word)
+def _weights(amounts: Mapping[str, float], body: str) -> dict[str, int]:
+    """Return the weights of the terms in `amounts` and in a body, which is long.
+
+    Most terms of a body are in no other field, so their weights only depend on their number.
+    """
+    found = words(body)
+    counts = Counter(map(term_of_word().__getitem__, found))
+    del counts[""]
+    share = _share(BODY, len(found))
+    weights = {term: _weight(amount + share * counts.pop(term, 0)) for term, amount in amounts.items()}
+    most = max(counts.values(), default=0)
+    by_count = [_weight(share * count) for count in range(most + 1)]
+    weights.update(zip(counts, map(by_count.__getitem__, counts.values()), strict=True))
+    return weights
+
+
+def _share(field: Field, length: int) -> float:
+    """Return how much one occurrence counts in a field of so many words."""
+    relative = length / field.usual_length
+    return field.weight / (1 - field.length_matters + field.length_matters * relative)
+
+
+def _weight(amount: float) -> int:
+    return int(MAX_WEIGHT * amount / (_SATURATION + amount)) or 1
+
+
+class _Correctable(dict[str, bool]):
+    """Maps each word to whether spelling is corrected to it."""
+
+    def __missing__(self, word: str) -> bool:
+        if len(self) >= _MAX_CORRECTABLE:
+            self.clear()
+        known = term_of_word()[word] and word not in LIGHT_WORDS
+        self[word] = found = bool(known) and len(word) >= 3 and word.isalpha() and not is_unspaced(word)
+        return found
+
+
+@cache
+def _correctable() -> _Correctable:
+    return _Correctable()

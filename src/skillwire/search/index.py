@@ -1,26 +1,25 @@
 """The index: stored segments, and the documents that changed since they were written."""
 
 import math
-from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import merge
-from itertools import chain, groupby, islice
+from heapq import merge, nlargest
+from itertools import groupby, islice
 from operator import itemgetter
 
 from skillwire.search.document import MAX_WEIGHT, Document
 from skillwire.search.query import Query, QueryTerm
-from skillwire.search.segments import NO_POSTINGS, Postings, Segments, SegmentWriter, joined
+from skillwire.search.segments import Postings, Segments, SegmentWriter, joined, pack
 from skillwire.search.spelling import is_misspelled_common_word, similar_words
 from skillwire.search.text import term_of_word
 
 MAX_RESULTS = 200
 """Maximum number of results of one query."""
-_MAX_POSTINGS = 60_000
+_MAX_POSTINGS = 20_000
 """Number of postings after which the other, more common terms only order the documents found so far."""
-_MAX_CANDIDATES = 400
+_MAX_CANDIDATES = 300
 """Number of documents that are ordered by all terms."""
 _FEWEST = 1_000
 """The number of documents from which rare terms count more than common ones.
@@ -162,8 +161,8 @@ class Index:
             documents.append((number, uri, self._identities[uri], words[old]))
             writer.words.update(words[old].split())
         writer.segments.add_documents(documents)
-        writer.segments.add_postings(writer.next_segment, self._renumbered_postings(new))
-        writer.next_number, writer.next_segment = len(new), writer.next_segment + 1
+        writer.segments.add_postings(self._renumbered_postings(new))
+        writer.next_number = len(new)
 
     def _renumber(self, left_out: frozenset[str]) -> dict[int, int]:
         """Return a new number for each document that is not in `left_out`, by its number."""
@@ -172,16 +171,11 @@ class Index:
 
     def _renumbered_postings(self, new: Mapping[int, int]) -> Iterator[tuple[str, Postings]]:
         stored = iter(()) if self._segments is None else self._segments.all_postings()
-        added = ((term, self._added_postings(term)) for term in sorted(self._added_terms))
+        added = ((term, each) for term in sorted(self._added_terms) for each in self._added_postings(term))
         for term, parts in groupby(merge(stored, added, key=itemgetter(0)), key=itemgetter(0)):
-            numbers, weights = array("I"), array("H")
-            for _, (documents, weighted) in parts:
-                for number, weight in zip(documents, weighted, strict=True):
-                    if (renumbered := new.get(number)) is not None:
-                        numbers.append(renumbered)
-                        weights.append(weight)
-            if numbers:
-                yield term, (numbers, weights)
+            weights = (each for _, postings in parts for each in postings.unpacked())
+            for postings in pack((new[number], weight) for number, weight in weights if number in new):
+                yield term, postings
 
     def close(self) -> None:
         """Close the stored documents. The index cannot be used afterwards."""
@@ -193,16 +187,13 @@ class Index:
     def uri_of(self, number: int) -> str | None:
         return self._uris[number]
 
-    def postings(self, term: str) -> tuple[Postings, ...]:
+    def postings(self, term: str) -> list[Postings]:
         """Return the postings of a term: those that are stored, then those of added documents."""
-        stored = NO_POSTINGS if self._segments is None else self._segments.postings(term)
-        found = (stored,) if stored[0] else ()
-        return (*found, self._added_postings(term)) if term in self._added_terms else found
+        stored = [] if self._segments is None else self._segments.postings(term)
+        return [*stored, *self._added_postings(term)] if term in self._added_terms else stored
 
-    def _added_postings(self, term: str) -> Postings:
-        added = self._added_terms[term]
-        numbers = array("I", sorted(added))
-        return numbers, array("H", [added[each] for each in numbers])
+    def _added_postings(self, term: str) -> list[Postings]:
+        return list(pack(sorted(self._added_terms[term].items())))
 
     @property
     def removed(self) -> Collection[int]:
@@ -265,7 +256,8 @@ class _Search:
         best = self._best(scores, MAX_RESULTS)
         strongest = scores[best[0]] if best else 0
         # Of a whole name, what else matches is compared with the best of the others.
-        named = {number for numbers, _ in (() if exact is None else exact.postings) for number in numbers}
+        names = () if exact is None else exact.postings
+        named = {number for each in names for number, _ in each.unpacked()}
         compared = max((scores[each] for each in best if each not in named), default=0)
         best = [each for each in best if scores[each] >= _WEAKEST * compared]
         return Ranking(
@@ -308,34 +300,33 @@ class _Search:
 
     def _is_visible(self, word: str, of: _Weighted) -> bool:
         """Return whether a word belongs to the vocabulary of a visible document."""
-        hidden = self._hidden.intersection(chain.from_iterable(numbers for numbers, _ in of.postings))
+        hidden = (number for each in of.postings for number in each.among(self._hidden))
         having = sum(word in self._index.vocabulary_of(number) for number in hidden)
         return self._index.count_of_word(word) > having
 
     def _begun(self, term: QueryTerm) -> _Weighted | None:
         """Return the documents with a term that begins with the typed word, or None if there is none."""
         # Terms of hidden and removed documents do not count, so that they do not affect the result.
-        found = (self._postings_of(each) for each in self._index.terms_from(term.word))
-        begun = list(islice((each for each in found if each.documents), _MAX_PREFIX_TERMS))
+        terms = (self._postings_of(each) for each in self._index.terms_from(term.word))
+        begun = list(islice((each for each in terms if each.documents), _MAX_PREFIX_TERMS))
         begun.sort(key=lambda each: (-each.documents, each.term))
         self._completed.update(each.term for each in begun[:_MAX_BEGUN])
         best: dict[int, int] = {}
         for each in begun[:_MAX_BEGUN]:
-            for numbers, weights in each.postings:
-                for number, weight in zip(numbers, weights, strict=True):
+            for postings in each.postings:
+                for number, weight in postings.unpacked():
                     if weight > best.get(number, 0) and number not in self._excluded:
                         best[number] = weight
         if not best:
             return None
-        numbers = array("I", sorted(best))
-        postings = numbers, array("H", [best[each] for each in numbers])
-        return _Weighted(term.term, term.amount * _BEGUN, term.is_light, (postings,), len(numbers))
+        found = list(pack(sorted(best.items())))
+        return _Weighted(term.term, term.amount * _BEGUN, term.is_light, found, len(best))
 
     def _postings_of(self, term: str, of: QueryTerm | None = None, share: float = 1) -> _Weighted:
         postings = self._index.postings(term)
-        documents = sum(len(numbers) for numbers, _ in postings)
+        documents = sum(len(each.packed) for each in postings)
         if self._excluded:
-            documents -= sum(len(self._excluded.intersection(numbers)) for numbers, _ in postings)
+            documents -= sum(len(each.among(self._excluded)) for each in postings)
         amount = 0.0 if of is None else of.amount * share
         return _Weighted(term, amount, of is not None and of.is_light, postings, documents)
 
@@ -358,31 +349,39 @@ class _Search:
             return scores
         chosen = self._best(scores, _MAX_CANDIDATES)
         kept = {number: scores[number] for number in chosen}
+        numbers = sorted(kept)
         for each in terms[taken:]:
-            self._add_to(each, kept)
+            self._add_to(each, kept, numbers)
         return kept
 
     def _add_all(self, term: _Weighted, scores: dict[int, float], rarity: float) -> None:
         factor = term.amount * rarity
         excluded, get = self._excluded, scores.get
-        for numbers, weights in term.postings:
+        for postings in term.postings:
             if excluded:
-                for number, weight in zip(numbers, weights, strict=True):
+                for number, weight in postings.unpacked():
                     if number not in excluded:
                         scores[number] = get(number, 0.0) + factor * weight
             else:
-                for number, weight in zip(numbers, weights, strict=True):
+                for number, weight in postings.unpacked():
                     scores[number] = get(number, 0.0) + factor * weight
 
-    def _add_to(self, term: _Weighted, scores: dict[int, float]) -> None:
-        """Add what a term counts to the documents that have a score."""
+    def _add_to(self, term: _Weighted, scores: dict[int, float], numbers: Sequence[int]) -> None:
+        """Add what a term counts to the documents that have a score. `numbers` are these, ascending."""
         factor = term.amount * (self._rarity(term.documents) / MAX_WEIGHT)
-        for numbers, weights in term.postings:
-            size = len(numbers)
-            for number in scores:
-                at = bisect_left(numbers, number)
-                if at < size and numbers[at] == number:
-                    scores[number] += factor * weights[at]
+        start = 0
+        for postings in term.postings:
+            first, packed = postings
+            last = first + (packed[-1] >> 16)
+            start = bisect_left(numbers, first, start)
+            end = bisect_right(numbers, last, start)
+            at = 0
+            for number in numbers[start:end]:
+                wanted = number - first
+                at = bisect_left(packed, wanted << 16, at)
+                if (found := packed[at]) >> 16 == wanted:
+                    scores[number] += factor * (found & MAX_WEIGHT)
+            start = end
 
     def _rarity(self, documents: int) -> float:
         """Return what a term in this number of documents counts (the idf of BM25)."""
@@ -397,7 +396,7 @@ class _Search:
     def _best(self, scores: Mapping[int, float], number: int) -> list[int]:
         """Return the best documents, the best first. Equal scores are in the order of the library."""
         if len(scores) > number:
-            lowest = sorted(scores.values(), reverse=True)[number - 1]
+            lowest = nlargest(number, scores.values())[-1]
             candidates = [each for each, score in scores.items() if score >= lowest]
         else:
             candidates = list(scores)

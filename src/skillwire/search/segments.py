@@ -5,30 +5,81 @@ spelling is corrected. Documents are added in segments, so that building needs l
 """
 
 import sqlite3
+import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
-from skillwire.search.document import Document
+from skillwire.search.document import MAX_WEIGHT, Document
 
-FORMAT = 1
+FORMAT = 2
 """Changes whenever the tables, the terms or their weights change. An index of another format is rebuilt."""
-_SEGMENT_POSTINGS = 1_500_000
+_SEGMENT_POSTINGS = 3_000_000
 """Number of postings that are kept in memory before they are written as a segment."""
+MAX_SEGMENT = 65_536
+"""Maximum number of documents of a segment. Their numbers in it fit into 16 bits."""
+_LOOKUP = 20
+"""How much longer it takes to look up one posting than to read one."""
 _SCHEMA = """
 CREATE TABLE document (id INTEGER PRIMARY KEY, uri TEXT, identity BLOB, words TEXT);
-CREATE TABLE posting (term TEXT, segment INTEGER, documents BLOB, weights BLOB, PRIMARY KEY (term, segment))
-  WITHOUT ROWID;
+CREATE TABLE posting (term TEXT, first INTEGER, packed BLOB, PRIMARY KEY (term, first)) WITHOUT ROWID;
 CREATE TABLE word (initial TEXT, length INTEGER, word TEXT, documents INTEGER,
   PRIMARY KEY (initial, length, word)) WITHOUT ROWID;
 """
 
-Postings = tuple["array[int]", "array[int]"]
-"""The numbers of the documents with a term, in ascending order, and the weight of the term in each."""
-NO_POSTINGS: Postings = (array("I"), array("H"))
+_LOW, _HIGH = (0, 1) if sys.byteorder == "little" else (1, 0)
+
+
+class Postings(NamedTuple):
+    """The documents with a term in one segment, and the weight of the term in each.
+
+    A posting is one integer of 32 bits: the number of the document in its segment, then the weight. Postings
+    are in ascending order.
+    """
+
+    first: int
+    """The number of the segment's first document."""
+    packed: "array[int]"
+
+    def unpacked(self) -> Iterator[tuple[int, int]]:
+        """Return the number of each document, and the weight of the term in it."""
+        halves = array("H")
+        halves.frombytes(memoryview(self.packed).cast("B"))
+        return zip(map(self.first.__add__, halves[_HIGH::2]), halves[_LOW::2], strict=True)
+
+    def among(self, numbers: frozenset[int]) -> list[int]:
+        """Return those of the numbers that are documents with the term."""
+        if len(numbers) * _LOOKUP < len(self.packed):
+            return [number for number in numbers if self.weight(number)]
+        return [number for number, _ in self.unpacked() if number in numbers]
+
+    def weight(self, number: int) -> int:
+        """Return the weight of the term in a document, or 0 if the document does not contain it."""
+        wanted = number - self.first
+        if not 0 <= wanted < MAX_SEGMENT:
+            return 0
+        at = bisect_left(self.packed, wanted << 16)
+        found = self.packed[at] if at < len(self.packed) else 0
+        return found & MAX_WEIGHT if found >> 16 == wanted else 0
+
+
+def _stored(first: int, stored: bytes) -> Postings:
+    if first < 0 or not stored:
+        raise sqlite3.DatabaseError("the postings are damaged")
+    packed = array("I")
+    packed.frombytes(stored)
+    return Postings(first, packed)
+
+
+def pack(weights: Iterable[tuple[int, int]]) -> Iterator[Postings]:
+    """Return postings of documents and weights, which are in ascending order, as few segments."""
+    for segment, found in groupby(weights, key=lambda each: each[0] // MAX_SEGMENT):
+        first = segment * MAX_SEGMENT
+        yield Postings(first, array("I", [number - first << 16 | weight for number, weight in found]))
 
 
 class Segments:
@@ -66,30 +117,21 @@ class Segments:
         yield from self._db.execute("SELECT id, words FROM document ORDER BY id")
 
     def all_postings(self) -> Iterator[tuple[str, Postings]]:
-        """Yield each term, in ascending order, with its postings."""
-        rows = self._db.execute("SELECT term, documents, weights FROM posting ORDER BY term, segment")
-        for term, parts in groupby(rows, key=itemgetter(0)):
-            documents, weights = array("I"), array("H")
-            for _, each, weighted in parts:
-                documents.frombytes(each)
-                weights.frombytes(weighted)
-            yield term, (documents, weights)
+        """Yield each term with its postings in each segment, in ascending order."""
+        for term, first, packed in self._db.execute(
+            "SELECT term, first, packed FROM posting ORDER BY term, first"
+        ):
+            yield term, _stored(first, packed)
 
     def words_of(self, number: int) -> list[str]:
         """Return the vocabulary of a document."""
         found = self._db.execute("SELECT words FROM document WHERE id = ?", (number,)).fetchone()
         return found[0].split() if found else []
 
-    def postings(self, term: str) -> Postings:
-        """Return the postings of a term."""
-        rows = self._db.execute(
-            "SELECT documents, weights FROM posting WHERE term = ? ORDER BY segment", (term,)
-        )
-        documents, weights = array("I"), array("H")
-        for each, weighted in rows:
-            documents.frombytes(each)
-            weights.frombytes(weighted)
-        return documents, weights
+    def postings(self, term: str) -> list[Postings]:
+        """Return the postings of a term in each segment, in ascending order."""
+        rows = self._db.execute("SELECT first, packed FROM posting WHERE term = ? ORDER BY first", (term,))
+        return [_stored(first, packed) for first, packed in rows]
 
     def terms_from(self, prefix: str) -> Iterator[str]:
         """Yield the terms that begin with `prefix`, in ascending order."""
@@ -128,15 +170,18 @@ class Segments:
         """Write the number, URI, identity and vocabulary of documents."""
         self._db.executemany("INSERT INTO document VALUES (?, ?, ?, ?)", documents)
 
-    def add_postings(self, segment: int, postings: Iterable[tuple[str, Postings]]) -> None:
-        """Write the postings of a segment, in ascending order of the terms."""
+    def add_postings(self, postings: Iterable[tuple[str, Postings]]) -> None:
+        """Write the postings of terms, in ascending order."""
         self._db.executemany(
-            "INSERT INTO posting VALUES (?, ?, ?, ?)",
-            ((term, segment, numbers.tobytes(), weights.tobytes()) for term, (numbers, weights) in postings),
+            "INSERT INTO posting VALUES (?, ?, ?)",
+            ((term, first, packed) for term, (first, packed) in postings),
         )
 
     def close(self) -> None:
         self._db.close()
+
+
+_NO_POSTINGS = array("I")
 
 
 class SegmentWriter:
@@ -146,24 +191,25 @@ class SegmentWriter:
         self.segments = segments
         self.words: Counter[str] = Counter()
         """How many documents contain each word of the vocabulary."""
-        self.next_number = self.next_segment = 0
+        self.next_number = 0
+        self._first = 0
         self._documents: list[tuple[int, str, bytes, str]] = []
-        self._numbers: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
-        self._weights: defaultdict[str, array[int]] = defaultdict(lambda: array("H"))
+        self._packed: defaultdict[str, array[int]] = defaultdict(_NO_POSTINGS.__copy__)
         self._size = 0
 
     def add(self, uri: str, identity: bytes, document: Document) -> None:
         """Add a document."""
-        numbers, weights, number = self._numbers, self._weights, self.next_number
+        if self._size >= _SEGMENT_POSTINGS or self.next_number - self._first >= MAX_SEGMENT:
+            self._flush()
+        if not self._documents:
+            self._first = self.next_number
+        packed, number = self._packed, (self.next_number - self._first) << 16
         for term, weight in document.weights.items():
-            numbers[term].append(number)
-            weights[term].append(weight)
-        self._documents.append((number, uri, identity, joined(document.vocabulary)))
+            packed[term].append(number | weight)
+        self._documents.append((self.next_number, uri, identity, joined(document.vocabulary)))
         self.words.update(document.vocabulary)
         self.next_number += 1
         self._size += len(document.weights)
-        if self._size >= _SEGMENT_POSTINGS:
-            self._flush()
 
     def finish(self) -> None:
         """Write what is left, and the vocabulary."""
@@ -173,12 +219,11 @@ class SegmentWriter:
     def _flush(self) -> None:
         if not self._documents:
             return
-        postings = ((term, (self._numbers[term], self._weights[term])) for term in sorted(self._numbers))
         self.segments.add_documents(self._documents)
-        self.segments.add_postings(self.next_segment, postings)
-        self._documents, self._size, self.next_segment = [], 0, self.next_segment + 1
-        self._numbers.clear()
-        self._weights.clear()
+        packed = self._packed
+        self.segments.add_postings((term, Postings(self._first, packed[term])) for term in sorted(packed))
+        self._documents, self._size = [], 0
+        packed.clear()
 
 
 def joined(vocabulary: Iterable[str]) -> str:

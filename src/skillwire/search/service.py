@@ -2,7 +2,7 @@
 
 import logging
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -76,6 +76,8 @@ class _Pending:
 
     removed: Sequence[str]
     changed: Sequence[Searchable]
+    decided: frozenset[str] | None = None
+    """The URIs for which it is decided again whether an audience may find them. None: all."""
 
     @property
     def is_large(self) -> bool:
@@ -242,31 +244,37 @@ class LibrarySearch(SearchIndex):
         for template in wanted.templates:  # a skill with the same URI takes precedence
             if may_be_found(template):
                 kept.setdefault(template.uri, template)
-        return _Pending(
-            [uri for uri in uris if uri not in kept and index.identity(uri) is not None],
-            [each for uri, each in kept.items() if index.identity(uri) != identity(each)],
-        )
+        removed = [uri for uri in uris if uri not in kept and index.identity(uri) is not None]
+        changed = [each for uri, each in kept.items() if not _is_known(index.identity(uri), each)]
+        decided = None if changes is None else _decided(changes)
+        if decided is not None:  # a document that is indexed again gets another number
+            decided = decided.union(removed, (each.uri for each in changed))
+        return _Pending(removed, changed, decided)
 
     async def _apply(self, wanted: Catalog, pending: _Pending) -> None:
         """Change the index, so that it describes the catalog `wanted`."""
         made = [each async for batch in self._documents(pending.changed) for each in batch]
 
-        def change() -> None:
+        def change(refused: Mapping[Audience, Sequence[str]]) -> None:
             index = self._index
             assert index is not None, "the index is opened first"
+            before = index.numbers_of(pending.decided or ())
             for uri in pending.removed:
                 index.remove(uri)
             for entry, known, document in made:
                 index.put(entry.uri, known, document)
+            self._hidden = {
+                audience: (wanted, (self._hidden[audience][1] - before) | index.numbers_of(uris))
+                for audience, uris in refused.items()
+            }
 
         async with self._lock:
             try:
-                await self._in_worker(change)
+                await self._in_worker(partial(change, self._refused(wanted, pending)))
             except _DAMAGE:
                 await self._rebuild()
                 return
             self._indexed = wanted
-            self._hidden.clear()
 
     async def _documents(
         self, entries: Sequence[Searchable]
@@ -427,6 +435,17 @@ class LibrarySearch(SearchIndex):
             self._hidden[audience] = catalog, numbers
         return numbers
 
+    def _refused(self, wanted: Catalog, pending: _Pending) -> dict[Audience, list[str]]:
+        """Return which of the URIs of `pending` audiences may not find; only the audiences that are known."""
+        if pending.decided is None or self._visible.catalog is not wanted:
+            return {}
+        entries = [found for uri in pending.decided if (found := wanted.entries.get(uri)) is not None]
+        return {
+            audience: [each.uri for each in entries if not self._visible.allows(each, audience)]
+            for audience, (catalog, _) in self._hidden.items()
+            if catalog is self._indexed or catalog is wanted
+        }
+
     def _find(self, catalog: Catalog, uri: str, audience: Audience) -> Searchable | None:
         """Return the skill or template of the current catalog with this URI, if the audience may find it."""
         templates = (each for each in catalog.templates if each.uri == uri)
@@ -478,6 +497,18 @@ def _make_documents(
         (entry, identity(entry) if was_read else b"", make_document(entry, text))
         for entry, text, was_read in batch
     ]
+
+
+def _is_known(known: bytes | None, entry: Searchable) -> bool:
+    return known is not None and known == identity(entry)
+
+
+def _decided(changes: Sequence[Change]) -> frozenset[str] | None:
+    """Return the URIs of skills that audiences may find or not since `changes`; None if perhaps all."""
+    decided = {uri for change in changes for uri in change.visibility_changed_uris}
+    if any(change.before.templates or change.after.templates for change in changes):
+        return None
+    return frozenset(decided.union(each.uri for c in changes for edit in c.edits for each in edit.entries))
 
 
 def may_be_found(entry: Searchable) -> bool:

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from itertools import groupby
 from threading import Lock
 from typing import Any
 
@@ -54,9 +55,13 @@ _ASCII_WORDS = bytes(
     ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256)
 )
 """Maps ASCII letters to lower case, and everything that is no letter or digit to a space."""
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_LANGUAGE = re.compile(r"(?<![a-z0-9])[a-z](?:\+\+|#)(?![a-z0-9])")
-"""Names such as `c++` and `c#`, which are terms besides the single letter."""
+_ASCII = bytes(range(128))
+# Names such as `c++` and `c#`, which are terms besides the single letter. Patterns that begin with a fixed
+# character are the fastest: most texts have a `#`, but few such names.
+_LANGUAGES = (
+    re.compile(r"\+\+(?<=(?<![A-Za-z0-9])[A-Za-z]\+\+)(?![A-Za-z0-9])"),
+    re.compile(r"#(?<=(?<![A-Za-z0-9])[A-Za-z]#)(?![A-Za-z0-9])"),
+)
 # Scripts that are written without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han, Hangul.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -70,6 +75,8 @@ _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\ud800-\udfff]")
 _MAX_TERMS = 100_000
 """Maximum number of words whose terms are kept for reuse."""
+_SHORT = 4
+"""Maximum length of words with digits that are kept for reuse. Longer ones are mostly rare."""
 
 
 def words(text: str) -> list[str]:
@@ -77,16 +84,39 @@ def words(text: str) -> list[str]:
 
     A run of characters of an unspaced script returns its pairs.
     """
-    if text.isascii() or not any(map(str.isalnum, set(_NOT_ASCII.findall(text)))):
-        found = text.encode("ascii", "replace").translate(_ASCII_WORDS).decode("ascii").split()
-    else:
-        text = _normalize(text)
-        found = list[str]()
-        for word in _WORD.findall(text):
-            found.extend(_pairs(word) if is_unspaced(word) else (word,))
-    if "++" in text or "#" in text:
-        found += _LANGUAGE.findall(text.lower())
-    return found
+    if _has_ascii_words(text):
+        return [*_ascii_words(text), *_languages(text)]
+    found, languages = list[str](), list[str]()
+    for is_simple, lines in groupby(text.split("\n"), key=str.isascii):
+        part = "\n".join(lines)
+        if is_simple:
+            found += _ascii_words(part)
+        else:
+            part = _normalize(part)
+            for word in _WORD.findall(part):
+                found.extend(_pairs(word) if is_unspaced(word) else (word,))
+        languages += _languages(part)
+    return found + languages
+
+
+def _has_ascii_words(text: str) -> bool:
+    """Return whether no letter or digit of a text is outside of ASCII."""
+    if text.isascii():
+        return True
+    others = text.encode("utf-8", "ignore").translate(None, _ASCII).decode("utf-8")
+    return not any(map(str.isalnum, set(others)))
+
+
+def _ascii_words(text: str) -> list[str]:
+    return text.encode("ascii", "replace").translate(_ASCII_WORDS).decode("ascii").split()
+
+
+def _languages(text: str) -> list[str]:
+    return [
+        text[each.end() - len(each[0]) - 1 : each.end()].lower()
+        for pattern in _LANGUAGES
+        for each in pattern.finditer(text)
+    ]
 
 
 def _normalize(text: str) -> str:
@@ -120,13 +150,20 @@ class Terms(dict[str, str]):
         self._lock = Lock()
 
     def __missing__(self, word: str) -> str:
+        if len(word) > MAX_WORD:
+            return ""
+        is_alpha = word.isalpha()
+        if not is_alpha and len(word) > _SHORT:
+            return word
         if len(self) >= _MAX_TERMS:
             self.clear()
-        if word in STOP_WORDS or len(word) > MAX_WORD:
+        if word in STOP_WORDS:
             term = ""
-        else:
+        elif is_alpha:
             with self._lock:
-                term = self._stem(word) if word.isalpha() else word
+                term = self._stem(word)
+        else:
+            term = word
         self[word] = term
         return term
 

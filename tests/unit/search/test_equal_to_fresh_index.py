@@ -34,18 +34,19 @@ from tests.support.skills import skill_md, write
 
 NAMES = ["alpha", "beta", "gamma", "refunds", "pdf-form", "deploy", "release-notes", "kubernetes"]
 HIDDEN = ["", "disable-model-invocation: true\n", "user-invocable: false\n"]
-BUDGETS = {"usual": (60_000, 400, 1_500_000, 1_000), "tiny": (5, 3, 4, 2)}
+BUDGETS = {"usual": (20_000, 300, 3_000_000, 65_536, 1_000), "tiny": (5, 3, 4, 3, 2)}
 
 
 @pytest.fixture(scope="module", params=BUDGETS)
 def budget(request: pytest.FixtureRequest) -> Iterator[str]:
     """Limits so small that few documents reach them, or the usual ones."""
-    postings, candidates, segment, prefixes = BUDGETS[request.param]
+    postings, candidates, segment, numbers, prefixes = BUDGETS[request.param]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("skillwire.search.index._MAX_POSTINGS", postings)
         patch.setattr("skillwire.search.index._MAX_CANDIDATES", candidates)
         patch.setattr("skillwire.search.index._MAX_PREFIX_TERMS", prefixes)
         patch.setattr("skillwire.search.segments._SEGMENT_POSTINGS", segment)
+        patch.setattr("skillwire.search.segments.MAX_SEGMENT", numbers)
         yield request.param
 
 

@@ -155,6 +155,20 @@ async def test_text_that_could_not_be_read_is_indexed_later() -> None:
     assert await names(library, "kubernetes") == ["one"]
 
 
+async def test_hidden_skill_that_is_read_later_stays_hidden() -> None:
+    source = Failing([searchable("hidden", "", "# Kubernetes", "disable-model-invocation: true\n")])
+    other = MemorySource([searchable("shown", "a cluster", "Runs kubernetes.")], label="other")
+    library = library_with_index(source, other)
+    assert await names(library, "cluster") == ["shown"]
+    source.fails = False
+    other.put(searchable("new", "a cluster"))
+    await library.rescan_source(other)
+    found = await library.search("kuberntes", audience=Audience.MODELS)
+    assert (found.results, found.corrections) == ((), {})
+    found = await library.search("kuberntes", audience=Audience.PEOPLE)
+    assert found.corrections == {"kuberntes": "kubernetes"}
+
+
 async def test_static_library_finds_the_skills_that_it_lists() -> None:
     source = MemorySource([searchable("one", "refund"), searchable("two", "refund")])
     library = Library([source], frozen=True)
