@@ -1,4 +1,5 @@
 import asyncio
+
 from skillwire import FolderSource, Library
 
 
