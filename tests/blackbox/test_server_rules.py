@@ -40,7 +40,9 @@ def problems(peer: Peer) -> list[dict[str, Any]]:
 @pytest.mark.rule("S1")
 def test_the_extension_is_declared_beside_resources(peer: Peer) -> None:
     capabilities = peer.handshake["capabilities"]
-    assert capabilities["extensions"] == {EXTENSION: {"directoryRead": True}}
+    others = dict(capabilities["extensions"])
+    assert others.pop(EXTENSION) == {"directoryRead": True}
+    assert all(name.startswith("dev.skillwire/") for name in others)
     assert "resources" in capabilities
 
 

@@ -37,7 +37,13 @@ def check_address(argument: str, *, may_be_folder: bool = True) -> None:
 
     For example: `localhost:8765` without `http://`, an address in quotes, `gh:owner/repo`.
     """
-    if found := _around(argument) or _other_scheme(argument):
+    if argument.lower().startswith("file://"):
+        folder = quoted(unquote(urlsplit(argument).path))
+        raise UsageError(
+            f"{quoted(argument)} is not an address",
+            hint=f"write {folder} for a folder, or {quoted(f'git+{argument}')} for a repository",
+        )
+    if found := _around(argument) or _short_form(argument):
         raise UsageError(f"{quoted(argument)} is not an address", hint=f"did you mean {quoted(found)}?")
     if found := url_of_host(argument):
         if not may_be_folder:
@@ -59,12 +65,10 @@ def _around(argument: str) -> str:
     return found[0].rstrip(_END) if before or after else ""
 
 
-def _other_scheme(argument: str) -> str:
-    """Return the address for a short form of another tool, and the path for a `file:` URL."""
+def _short_form(argument: str) -> str:
+    """Return the address for a short form of another tool."""
     if found := _SHORT.fullmatch(argument):
         return f"https://{_HOSTS[found['host'].lower()]}/{found['path']}"
-    if argument.lower().startswith("file://"):
-        return unquote(urlsplit(argument).path)
     return ""
 
 

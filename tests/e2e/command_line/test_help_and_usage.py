@@ -36,9 +36,13 @@ def test_help_fits_into_80_columns(cli: Cli, verb: str, monkeypatch: pytest.Monk
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    shows = {"schema": "--contract", "completion": "bash", "uninstall": "--client"}.get(  # no folder
-        verb, r"(add |list |remove )?(\./skills|http://127|github)"
-    )
+    without_folder = {
+        "schema": "--contract",
+        "completion": "bash",
+        "uninstall": "--client",
+        "search": r"[\w ]+ --from \./skills",
+    }
+    shows = without_folder.get(verb, r"(add |list |remove )?(\./skills|http://127|github)")
     assert re.search(rf"skillwire {verb} {shows}", shown)
 
 

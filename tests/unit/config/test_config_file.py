@@ -327,7 +327,8 @@ def test_a_decision_changes_nothing_else_however_the_file_is_written(
             key: value for key, value in {**expected.get(uri, {}), **sides}.items() if value is not None
         }
     written = file.path.read_text(encoding="utf-8")
-    assert re.findall("# keep: [a-z]+", written) == re.findall("# keep: [a-z]+", text)
+    # Tables of one list that are apart may be brought together, so the order may change.
+    assert sorted(re.findall("# keep: [a-z]+", written)) == sorted(re.findall("# keep: [a-z]+", text))
     after = _said(written)
     decided = after.pop("visibility", {})
     assert after == before
