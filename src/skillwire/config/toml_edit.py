@@ -1,6 +1,8 @@
 """Make one change to a TOML text, and keep all other text as written."""
 
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, cast
 
@@ -8,6 +10,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable, Item
 
+_COMMENT = re.compile(r"^[ \t]*(#[^\r\n]*)", re.MULTILINE)
 Change = Callable[[MutableMapping[str, Any]], None]
 """A function that makes a change, in a tomlkit document or in plain values."""
 
@@ -45,7 +48,7 @@ def changed(text: str, attempts: Sequence[Change]) -> str | None:
         try:
             document = tomlkit.parse(whole)
             attempt(document)
-            after = tomlkit.dumps(document)
+            after = _with_lost_comments(whole, tomlkit.dumps(document))
             if _settings(_values(after)) == expected:
                 return after
         except (TOMLKitError, tomllib.TOMLDecodeError, LookupError):
@@ -59,6 +62,18 @@ def _values(text: str) -> dict[str, Any]:
     Floats become strings, because `nan` does not equal itself.
     """
     return tomllib.loads(text, parse_float=str)
+
+
+def _with_lost_comments(before: str, after: str) -> str:
+    """Append the comment lines of `before` that `after` no longer has.
+
+    tomlkit takes a comment above a table for the end of the table before it, and removes both.
+    """
+    lost = Counter(_COMMENT.findall(before)) - Counter(_COMMENT.findall(after))
+    if not lost:
+        return after
+    end = "\r\n" if "\r\n" in before else "\n"
+    return _with_final_newline(after) + "".join(f"{line}{end}" for line in lost.elements())
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
