@@ -44,7 +44,7 @@ texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 
 
 class WithheldSource(MemorySource):
-    """A source of skills that nobody may use."""
+    """A source of skills that no one may use."""
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         found = await super().scan(progress)

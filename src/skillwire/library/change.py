@@ -1,6 +1,6 @@
 """The difference between two catalogs. Features use it to decide which notifications to send."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from skillwire.core.names import parents
@@ -67,6 +67,25 @@ class Change:
     @property
     def has_added_or_removed_skills(self) -> bool:
         return any(edit.before is None or edit.after is None for edit in self.edits)
+
+
+def connected_changes(
+    changes: Sequence[Change], before: Catalog | None, after: Catalog
+) -> Sequence[Change] | None:
+    """Return the changes if they lead from one catalog to the other without a gap, else None."""
+    catalog = before
+    for change in changes:
+        if change.before is not catalog:
+            return None
+        catalog = change.after
+    return tuple(changes) if catalog is after else None
+
+
+def described_uris(changes: Sequence[Change]) -> dict[str, None]:
+    """Return the URIs of all skills that were edited, and of all templates that were there before."""
+    edited = (edit for change in changes for edit in change.edits)
+    uris = dict.fromkeys(each.uri for edit in edited for each in edit.entries)
+    return uris | dict.fromkeys(each.uri for change in changes for each in change.before.templates)
 
 
 def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from skillwire.core.template import SkillTemplate
 from skillwire.errors import SkillwireError
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog
-from skillwire.library.change import Change
+from skillwire.library.change import Change, connected_changes, described_uris
 from skillwire.library.library import Library
 from skillwire.library.names import Names
 from skillwire.library.search import (
@@ -193,7 +193,8 @@ class LibrarySearch(SearchIndex):
                 if self._index is None:
                     await self._open()
                 wanted, known = self._visible.catalog, len(self._changes)
-                pending = await self._in_worker(partial(self._compare, wanted, self._changes_to(wanted)))
+                changes = connected_changes(self._changes, self._indexed, wanted)
+                pending = await self._in_worker(partial(self._compare, wanted, changes))
                 if pending.is_large and only_few:
                     return False
                 if pending.is_large:
@@ -219,25 +220,11 @@ class LibrarySearch(SearchIndex):
     def _index_store(self) -> IndexStore | None:
         return None if self._folder is None else IndexStore(self._folder, self._library.sources)
 
-    def _changes_to(self, wanted: Catalog) -> list[Change] | None:
-        """Return the changes from the indexed catalog to `wanted`; None if they are not known."""
-        catalog = self._indexed
-        for change in self._changes:
-            if change.before is not catalog:
-                return None
-            catalog = change.after
-        return list(self._changes) if catalog is wanted else None
-
     def _compare(self, wanted: Catalog, changes: Sequence[Change] | None) -> _Pending:
         """Return what to index. Without `changes`, every skill is compared with the index."""
         index = self._index
         assert index is not None, "the index is opened first"
-        if changes is None:
-            uris = dict.fromkeys([*index.uris, *wanted.entries])
-        else:
-            edited = (edit for change in changes for edit in change.edits)
-            uris = dict.fromkeys(each.uri for edit in edited for each in edit.entries)
-        uris |= dict.fromkeys(each.uri for change in changes or () for each in change.before.templates)
+        uris = dict.fromkeys([*index.uris, *wanted.entries]) if changes is None else described_uris(changes)
         uris |= dict.fromkeys(islice(self._unread, _MAX_RETRIED))
         found: dict[str, Searchable] = {uri: wanted.entries[uri] for uri in uris if uri in wanted.entries}
         kept = {uri: each for uri, each in found.items() if may_be_found(each)}

@@ -20,7 +20,7 @@ from skillwire.core.record import SkillRecord
 from skillwire.errors import SkillwireError
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog
-from skillwire.library.change import Change
+from skillwire.library.change import Change, connected_changes, described_uris
 from skillwire.library.library import Library
 from skillwire.library.search import Audience
 from skillwire.search.document import Searchable, exact_term
@@ -180,7 +180,8 @@ class SemanticRanker(Ranker):
                 self._stored = {} if self._store is None else await self._in_worker(self._store.load)
             while self._described is not (wanted := self._visible.catalog):
                 known = len(self._changes)
-                pending = await self._in_worker(partial(self._compare, wanted, self._changes_to(wanted)))
+                changes = connected_changes(self._changes, self._described, wanted)
+                pending = await self._in_worker(partial(self._compare, wanted, changes))
                 if only_few and len(pending.changed) >= _MANY:
                     return False
                 await self._apply(pending)
@@ -190,24 +191,10 @@ class SemanticRanker(Ranker):
             await self._keep(all_of_them=True)
             return True
 
-    def _changes_to(self, wanted: Catalog) -> list[Change] | None:
-        """Return the changes from the described catalog to `wanted`; None if they are not known."""
-        catalog = self._described
-        for change in self._changes:
-            if change.before is not catalog:
-                return None
-            catalog = change.after
-        return list(self._changes) if catalog is wanted else None
-
     def _compare(self, wanted: Catalog, changes: Sequence[Change] | None) -> _Pending:
         """Return what to embed. Without `changes`, every skill is compared."""
         vectors = self._vectors
-        if changes is None:
-            uris = dict.fromkeys([*vectors.uris, *wanted.entries])
-        else:
-            edited = (edit for change in changes for edit in change.edits)
-            uris = dict.fromkeys(each.uri for edit in edited for each in edit.entries)
-        uris |= dict.fromkeys(each.uri for change in changes or () for each in change.before.templates)
+        uris = dict.fromkeys([*vectors.uris, *wanted.entries]) if changes is None else described_uris(changes)
         entries: dict[str, Searchable] = {uri: wanted.entries[uri] for uri in uris if uri in wanted.entries}
         for template in wanted.templates:  # a skill with the same URI takes precedence
             entries.setdefault(template.uri, template)

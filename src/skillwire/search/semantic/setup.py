@@ -31,7 +31,7 @@ def ranker_opener(settings: SearchSettings, folder: Path | None) -> "Callable[[L
     if missing:
         raise UsageError(
             f"search by meaning needs the package `{missing[0]}`, which is not installed",
-            hint="install the extra: `pip install 'skillwire[semantic]'`",
+            hint="install Skillwire with the extra `semantic`: in the clone, `pip install '.[semantic]'`",
         )
     token = token_from(settings.token_env, os.environ)
     if settings.endpoint:
