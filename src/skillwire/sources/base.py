@@ -1,9 +1,9 @@
 """`Source`, the interface of every source of skills, and the types in that interface."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
@@ -86,15 +86,43 @@ NEVER_CHANGES: Validator = _NeverChanges()
 
 
 @dataclass(frozen=True, slots=True)
+class ScanDelta:
+    """The records that differ between two scans of a source. All other records are the same objects."""
+
+    before: Sequence[SkillRecord]
+    """The entries of the earlier scan."""
+    after: Sequence[SkillRecord]
+    """The entries of the later scan."""
+    gone: tuple[SkillRecord, ...]
+    """The records that are only in `before`."""
+    new: tuple[SkillRecord, ...]
+    """The records that are only in `after`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """Everything that a source contains at one moment."""
 
-    entries: tuple[SkillRecord, ...] = ()
+    entries: Sequence[SkillRecord] = ()
     """The skills that can be served."""
     problems: tuple[Problem, ...] = ()
     """Problems with skills that cannot be served, and with the source itself."""
     templates: tuple[SkillTemplate, ...] = ()
     """Templates for skills with parameters in their paths. These skills are not listed in `entries`."""
+    delta: ScanDelta | None = field(default=None, repr=False, compare=False)
+    """How `entries` differs from those of an earlier scan, if the source knows it.
+
+    With a delta, a change of a large source costs only what changed. Use `delta_since` to get it.
+    """
+
+    def delta_since(self, before: "Scan") -> ScanDelta:
+        """Return how `entries` differs from those of an earlier scan. Compares all records if necessary."""
+        if (known := self.delta) and known.before is before.entries and known.after is self.entries:
+            return known
+        earlier, later = set(map(id, before.entries)), set(map(id, self.entries))
+        gone = tuple(each for each in before.entries if id(each) not in later)
+        new = tuple(each for each in self.entries if id(each) not in earlier)
+        return ScanDelta(before.entries, self.entries, gone, new)
 
 
 class Source(ABC):
