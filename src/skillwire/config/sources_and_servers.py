@@ -48,9 +48,9 @@ def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
     """Return whether an argument names a server.
 
     A command, a URL that ends in `/mcp` or has the prefix `mcp+`, and a label with a colon (`github:`) name a
-    server. A path, the name of an archive, `registry:` and any other URL name a source. A word without a colon names a
-    source if it exists as a path, else the server with this label. Raises `UsageError` for such a word if it
-    is both, or neither.
+    server. A path, the name of an archive, `registry:` and any other URL name a source. A word without a
+    colon names a source if it exists as a path, else the server with this label. Raises `UsageError` for such
+    a word if it is both, or neither.
     """
     if argument.startswith(COMMAND) or is_server_url(argument):
         return True

@@ -151,7 +151,7 @@ class Store:
     async def blob(self, digest: Digest) -> bytes | None:
         """Return the bytes with this digest, unchecked; None if there are none."""
         rows = await self._database.fetch("SELECT content FROM blob WHERE digest = $1", digest.raw)
-        return bytes(rows[0][0]) if rows else None
+        return _as_bytes(rows[0][0]) if rows else None
 
     async def log(self, limit: int) -> Sequence[LogEntry]:
         """Return the changes of the last `limit` revisions, newest first."""
@@ -264,7 +264,7 @@ class _Publication:
         refused = [
             Refusal(each.path, f"version {quoted(each.version)} is published already, with other content")
             for each, rows in zip(self._releases, stored, strict=True)
-            if bytes(rows[0][0]) != each.digest.raw
+            if _as_bytes(rows[0][0]) != each.digest.raw
         ]
         if not refused:
             await self._transaction.execute(
@@ -340,4 +340,9 @@ class _Publication:
 
 def _pointer(row: Row) -> Pointer:
     path, version, digest, manifest = row
-    return Pointer(path, version, bytes(digest), bytes(manifest))
+    return Pointer(str(path), str(version), _as_bytes(digest), _as_bytes(manifest))
+
+
+def _as_bytes(value: object) -> bytes:
+    """Return the bytes in a column; none if the database is damaged and has something else there."""
+    return bytes(value) if isinstance(value, bytes | memoryview) else b""
