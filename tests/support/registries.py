@@ -1,7 +1,7 @@
 """Registries for tests: create one in a file, and push folders into it."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -26,8 +26,8 @@ def store(path: Path) -> Store:
     return open_store(address(path))
 
 
-def source(path: Path, channel: str = "stable", **options: float) -> RegistrySource:
-    return RegistrySource(address(path, channel), **options)
+def source(path: Path, channel: str = "stable", *, every: float = 0.01) -> RegistrySource:
+    return RegistrySource(address(path, channel), every=every)
 
 
 async def push(
@@ -60,7 +60,7 @@ def write_skills(root: Path, bodies: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def sql(registry: Path) -> Iterator[sqlite3.Connection]:
+def sql(registry: Path) -> Generator[sqlite3.Connection]:
     """Yield a connection to the database, to look into it or to damage it."""
     with closing(sqlite3.connect(registry)) as connection, connection:
         yield connection

@@ -61,8 +61,11 @@ class Database(ABC):
         """Create the registry. Return False if it is there already."""
 
     @abstractmethod
-    async def fetch(self, statement: str, *values: object) -> Sequence[Row]:
-        """Return all rows of one query, outside a transaction."""
+    async def fetch(self, statement: str, *values: object, brief: bool = False) -> Sequence[Row]:
+        """Return all rows of one query, outside a transaction.
+
+        `brief` tells that the result is small, and found with few steps.
+        """
 
     @abstractmethod
     def reading(self) -> AbstractAsyncContextManager[Transaction]:

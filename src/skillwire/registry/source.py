@@ -115,7 +115,7 @@ class RegistrySource(Source):
         if not isinstance(file, SkillFile) or file not in entry.files:
             raise SourceError(f"{quote_if_needed(entry.origin.path)} has no file {quoted(file.path)}")
         try:
-            content = await self._store.blob(file.digest)
+            content = await self._store.blob(file.digest, file.size)
         except RegistryError as error:
             raise SourceUnavailableError(f"the registry {error.fault}") from error
         if content is None or Digest.of(content) != file.digest:

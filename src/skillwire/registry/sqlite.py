@@ -72,8 +72,14 @@ class SqliteDatabase(Database):
     async def create(self) -> bool:
         return await run_sync(self._create)
 
-    async def fetch(self, statement: str, *values: object) -> Sequence[Row]:
-        return await run_sync(self._fetch, statement, values)
+    async def fetch(self, statement: str, *values: object, brief: bool = False) -> Sequence[Row]:
+        # Readers never wait for a writer, so a brief query takes less time than starting a thread.
+        if not brief or not self._lock.acquire(blocking=False):
+            return await run_sync(self._fetch, statement, values)
+        try:
+            return self._fetch_locked(statement, values)
+        finally:
+            self._lock.release()
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[Transaction]:
@@ -115,7 +121,11 @@ class SqliteDatabase(Database):
                     raise
 
     def _fetch(self, statement: str, values: Sequence[object]) -> Sequence[Row]:
-        with self._lock, self._translated():
+        with self._lock:
+            return self._fetch_locked(statement, values)
+
+    def _fetch_locked(self, statement: str, values: Sequence[object]) -> Sequence[Row]:
+        with self._translated():
             stamp = self._stamp()
             if self._reader is None or self._reader.stamp != stamp:
                 self._reader = _Reader(self._open(), stamp)  # the file was replaced

@@ -21,6 +21,10 @@ MAX_CHANGES = 1000
 """Maximum number of changed skills that are read one by one. If there are more, all skills are read."""
 _BATCH_BYTES = 8 * 1024 * 1024
 """Bytes of files that are written at once."""
+_BRIEF_BYTES = 1024 * 1024
+"""Maximum size of a file that is read without a thread."""
+_HEAD = "SELECT instance, revision FROM catalogue WHERE id = 1"
+_BLOB = "SELECT content FROM blob WHERE digest = $1 AND size = $2"
 _POINTERS = """
 SELECT s.path, v.version, v.digest, v.manifest FROM skill s
 JOIN pointer p ON p.channel = $1 AND p.skill = s.id
@@ -115,7 +119,7 @@ class Store:
 
     async def head(self) -> Head:
         """Return the current revision."""
-        return self._head(await self._database.fetch("SELECT instance, revision FROM catalogue WHERE id = 1"))
+        return self._head(await self._database.fetch(_HEAD, brief=True))
 
     async def channels(self) -> tuple[str, ...]:
         """Return the channels that have a skill."""
@@ -125,9 +129,7 @@ class Store:
     async def pointers(self, channel: str) -> AsyncGenerator[tuple[Head, Sequence[Pointer]]]:
         """Yield all skills of a channel by path, in pages, each with the revision of all pages."""
         async with self._database.reading() as transaction:
-            head = self._head(
-                await transaction.fetch("SELECT instance, revision FROM catalogue WHERE id = 1")
-            )
+            head = self._head(await transaction.fetch(_HEAD))
             last = ""
             while True:
                 page = list(map(_pointer, await transaction.fetch(_PAGE_OF_POINTERS, channel, last, _PAGE)))
@@ -148,9 +150,9 @@ class Store:
         rows = await self._database.fetch(_CHANGES, revision, channel, MAX_CHANGES + 1)
         return None if len(rows) > MAX_CHANGES else frozenset(path for (path,) in rows)
 
-    async def blob(self, digest: Digest) -> bytes | None:
-        """Return the bytes with this digest, unchecked; None if there are none."""
-        rows = await self._database.fetch("SELECT content FROM blob WHERE digest = $1", digest.raw)
+    async def blob(self, digest: Digest, size: int) -> bytes | None:
+        """Return the bytes with this digest and size, unchecked; None if there are none."""
+        rows = await self._database.fetch(_BLOB, digest.raw, size, brief=size <= _BRIEF_BYTES)
         return _as_bytes(rows[0][0]) if rows else None
 
     async def log(self, limit: int) -> Sequence[LogEntry]:
@@ -345,4 +347,4 @@ def _pointer(row: Row) -> Pointer:
 
 def _as_bytes(value: object) -> bytes:
     """Return the bytes in a column; none if the database is damaged and has something else there."""
-    return bytes(value) if isinstance(value, bytes | memoryview) else b""
+    return value if isinstance(value, bytes) else b""

@@ -52,7 +52,7 @@ def served(scan: Scan) -> dict[str, str]:
 
 async def test_push_by_others_is_followed_by_delta(root: Path, registry: Path) -> None:
     await push(root, registry)
-    followed = source(registry, every=0.01)
+    followed = source(registry)
     before = await followed.scan()
     async with aclosing(followed.changes()) as changes:
         write_skills(root, {"team/skill-2": "two", "new": "one"})
@@ -71,7 +71,7 @@ async def test_push_by_others_is_followed_by_delta(root: Path, registry: Path) -
 
 async def test_push_into_another_channel_is_no_change(root: Path, registry: Path) -> None:
     await push(root, registry)
-    followed = source(registry, every=0.01)
+    followed = source(registry)
     before = await followed.scan()
     async with aclosing(followed.changes()) as changes:
         write_skills(root, {"team/skill-1": "two"})
@@ -86,7 +86,7 @@ async def test_many_changes_scan_everything_with_the_same_records(tmp_path: Path
     names = {f"skill-{number}": "one" for number in range(MAX_CHANGES + 1)}
     root = write_skills(tmp_path / "many", {"first": "one"})
     await push(root, registry)
-    followed = source(registry, every=0.01)
+    followed = source(registry)
     before = await followed.scan()
     async with aclosing(followed.changes()) as changes:
         await push(write_skills(root, names), registry)
@@ -100,7 +100,7 @@ async def test_many_changes_scan_everything_with_the_same_records(tmp_path: Path
 async def test_library_gets_a_push_of_many_skills_as_one_change(tmp_path: Path, registry: Path) -> None:
     root = write_skills(tmp_path / "many", {"first": "one"})
     await push(root, registry)
-    library = Library([source(registry, every=0.01)])
+    library = Library([source(registry)])
     await library.load()
     changes: list[Change] = []
     changed = anyio.Event()
@@ -133,7 +133,7 @@ async def test_record_of_an_older_version_can_still_be_read(root: Path, registry
 
 
 async def test_missing_registry_is_served_once_it_is_there(root: Path, registry: Path) -> None:
-    library = Library([source(registry, every=0.01)])
+    library = Library([source(registry)])
     catalog = await library.load()
     assert [each.rule for each in catalog.problems] == [Rule.SOURCE_WAITING]
     assert str(registry.parent) not in str(catalog.problems[0])
@@ -157,7 +157,7 @@ async def test_channel_without_skills_is_waited_for_by_name(root: Path, registry
 
 async def test_registry_that_vanishes_keeps_its_skills_until_it_is_back(root: Path, registry: Path) -> None:
     await push(root, registry)
-    library = Library([source(registry, every=0.01)])
+    library = Library([source(registry)])
     before = await library.load()
     aside = registry.with_name("aside.db")
 
@@ -176,7 +176,7 @@ async def test_registry_that_vanishes_keeps_its_skills_until_it_is_back(root: Pa
 
 async def test_replaced_registry_is_read_anew(root: Path, registry: Path, tmp_path: Path) -> None:
     await push(root, registry)
-    followed = source(registry, every=0.01)
+    followed = source(registry)
     await followed.scan()
     other = tmp_path / "other.db"
     await push(write_skills(tmp_path / "others", {"other": "one"}), other)
