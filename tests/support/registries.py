@@ -27,7 +27,7 @@ def store(path: Path) -> Store:
 
 
 def source(path: Path, channel: str = "stable", *, every: float = 0.01) -> RegistrySource:
-    return RegistrySource(address(path, channel), every=every)
+    return RegistrySource(str(address(path, channel)), every=every)
 
 
 async def push(

@@ -30,9 +30,9 @@ AREAS = (
     Registration("contract", "skillwire.contract.area"),
     Registration("drive", "skillwire.drive.area"),
     Registration("packing", "skillwire.packing.area"),
-    Registration("registry", "skillwire.registry.area"),
     Registration("search", "skillwire.search.area", always=True),
     Registration("pages", "skillwire.pages.area", always=True),
+    Registration("registry", "skillwire.registry.area"),
 )
 
 

@@ -1,7 +1,6 @@
 """`RegistryAddress`: where a registry is, and which of its channels to use."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -35,7 +34,7 @@ class RegistryAddress:
         check_channel(self.channel)
 
     @classmethod
-    def parse(cls, text: str, environment: Mapping[str, str] | None = None) -> Self:
+    def parse(cls, text: str) -> Self:
         """Parse `registry:` or `registry+sqlite:///PATH`, which may be followed by `#CHANNEL`.
 
         The path is absolute and percent-encoded as in any URL. Raises `InvalidValueError`, whose message
@@ -44,8 +43,7 @@ class RegistryAddress:
         before, separator, channel = text.partition("#")
         channel = channel if separator else DEFAULT_CHANNEL
         if before.lower() == DEFAULT:
-            folder = data_folder_from(os.environ if environment is None else environment)
-            return cls(folder.absolute() / DEFAULT_FILE, channel, is_default=True)
+            return cls(data_folder_from(os.environ).absolute() / DEFAULT_FILE, channel, is_default=True)
         shown = redact_secrets(text)
         scheme, _, rest = before.partition(":")
         if f"{scheme.lower()}:" != _SQLITE:

@@ -66,7 +66,7 @@ class RegistrySource(Source):
 
     def __init__(
         self,
-        address: RegistryAddress | str,
+        address: str,
         *,
         label: str = "registry",
         limits: Limits | None = None,
@@ -78,7 +78,7 @@ class RegistrySource(Source):
         wrong address.
         """
         self.label = label
-        self._address = RegistryAddress.parse(address) if isinstance(address, str) else address
+        self._address = RegistryAddress.parse(address)
         self._store = open_store(self._address)
         self._limits = limits or Limits()
         self._every = every

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def open_source(argument: "SourceArgument", options: "SourceOptions") -> "Source":
     """Open a registry. Raises `UsageError` if it does not exist, unless it may be created later."""
-    address = RegistryAddress.parse(argument.text, options.environment)
+    address = RegistryAddress.parse(argument.text)
     if not options.live and not address.path.exists():
         raise UsageError(
             f"the registry `{address.registry}` does not exist",
             hint=f"create it with `skillwire push ./skills{_to(address)}`",
         )
-    return RegistrySource(address, label=argument.label, limits=options.limits)
+    return RegistrySource(argument.text, label=argument.label, limits=options.limits)
 
 
 def _to(address: RegistryAddress) -> str:

@@ -135,6 +135,8 @@ EXAMPLES: Mapping[str, Sequence[Sequence[str]]] = {
     "doctor": (["skills"],),
     "graph": (["team"],),
     "project": (["team", "--out", "upload"], ["team", "--out", "upload", "--check"]),
+    "push": (["skills"], ["team"]),
+    "registry": (["log"],),
 }
 """Command lines of each command with `--json`, in their order. `drive` has a test of its own."""
 

@@ -192,19 +192,19 @@ def test_digest_depends_on_content_alone() -> None:
 )
 def test_wrong_address_is_refused(text: str) -> None:
     with pytest.raises(InvalidValueError):
-        RegistryAddress.parse(text, {})
+        RegistryAddress.parse(text)
 
 
-def test_address_is_shown_as_it_is_written(tmp_path: Path) -> None:
-    environment = {"SKILLWIRE_DATA_DIR": str(tmp_path)}
-    own = RegistryAddress.parse("registry:", environment)
+def test_address_is_shown_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKILLWIRE_DATA_DIR", str(tmp_path))
+    own = RegistryAddress.parse("registry:")
     assert (own.path, own.channel, str(own)) == (tmp_path / "registry.db", "stable", "registry:")
     for text in (
         "registry:#canary",
         "registry+sqlite:///srv/my%20skills.db#canary",
         "registry+sqlite:///x.db",
     ):
-        assert str(RegistryAddress.parse(text, environment)) == text
+        assert str(RegistryAddress.parse(text)) == text
     assert RegistryAddress.parse("registry+sqlite:///srv/a%23b.db").path == Path("/srv/a#b.db")
 
 

@@ -155,13 +155,21 @@ _skillwire() {
             options='--client --context-window --catalog-tokens --json --follow-links --config --with-config --no-config --help'
             valued=' --client --context-window --catalog-tokens --config '
             ;;
+        push)
+            options='--to --version --channel --json --follow-links --only --exclude --config --with-config --no-config --help'
+            valued=' --to --version --channel --only --exclude --config '
+            ;;
+        registry)
+            options='--limit --json --help'
+            valued=' --limit '
+            ;;
         help)
             options=''
             valued='  '
             ;;
         *)
             options='-h --help -V --version'
-            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor help'
+            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor push registry help'
             ;;
     esac
     if [[ -z $command ]]; then
@@ -308,6 +316,13 @@ _skillwire() {
             'doctor --context-window') _skillwire_nothing ;;
             'doctor --catalog-tokens') _skillwire_nothing ;;
             'doctor --config') : ;;
+            'push --to') _skillwire_nothing ;;
+            'push --version') _skillwire_nothing ;;
+            'push --channel') _skillwire_nothing ;;
+            'push --only') _skillwire_nothing ;;
+            'push --exclude') _skillwire_nothing ;;
+            'push --config') : ;;
+            'registry --limit') _skillwire_nothing ;;
         esac
         return
     fi
@@ -344,7 +359,10 @@ _skillwire() {
         'pack '*) : ;;
         'search '*) _skillwire_nothing ;;
         'doctor '*) : ;;
-        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor' ;;
+        'push '*) : ;;
+        'registry '0) _skillwire_words 'init log' ;;
+        'registry '1) _skillwire_nothing ;;
+        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor push registry' ;;
         *) _skillwire_nothing ;;
     esac
 }

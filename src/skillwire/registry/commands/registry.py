@@ -57,8 +57,8 @@ def registry(
         if json:
             raise UsageError("`registry init` prints no JSON", hint="remove `--json`")
         created = anyio.run(_init, store)
-        state = "created" if created else "is there already"
-        stderr_console().print(f"the registry {quoted(str(opened.path), None)} {state}")
+        shown = f"the registry {quoted(str(opened.path), None)}"
+        stderr_console().print(f"created {shown}" if created else f"{shown} is there already")
         return 0
     if not 0 < limit <= _MAX_REVISIONS:
         raise UsageError(f"`--limit` is {limit}", hint=f"use a number from 1 to {_MAX_REVISIONS:,}")
