@@ -154,7 +154,7 @@ def test_file_that_changes_during_the_push_stores_nothing(tmp_path: Path) -> Non
     assert counts(registry) == NOTHING
 
 
-def test_version_comes_from_the_block_then_the_metadata_then_the_content() -> None:
+def test_version_comes_from_block_then_metadata_then_content() -> None:
     content = Digest.from_raw(hashlib.sha256(b"x").digest())
     both: dict[str, Any] = {"x-skillwire": {"version": "1.4.0"}, "metadata": {"version": "9"}}
     assert version_of(both, content) == "1.4.0"

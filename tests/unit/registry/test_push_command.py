@@ -115,7 +115,7 @@ def test_init_creates_a_registry_once(cli: Cli, data: Path, tmp_path: Path) -> N
     assert not (tmp_path / "none").exists()
 
 
-def test_missing_registry_is_an_error_with_the_command_to_create_it(cli: Cli, data: Path) -> None:
+def test_error_for_a_missing_registry_says_how_to_create_it(cli: Cli, data: Path) -> None:
     for command in ("list", "check"):
         done = cli(command, "registry:")
         assert (done.code, "`skillwire push ./skills`" in done.err) == (2, True)
@@ -140,13 +140,13 @@ def test_file_that_is_no_registry_is_left_alone(cli: Cli, data: Path, tmp_path: 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_read_only_folder_is_an_error_with_the_reason(cli: Cli, data: Path) -> None:
+def test_read_only_folder_is_an_error_with_its_reason(cli: Cli, data: Path) -> None:
     data.mkdir(mode=0o500)
     done = cli("push", "./skills")
     assert (done.code, "cannot be opened: permission denied" in done.err) == (1, True)
 
 
-def test_folder_that_is_a_file_is_an_error_with_the_reason(cli: Cli, data: Path) -> None:
+def test_file_in_place_of_the_folder_is_an_error(cli: Cli, data: Path) -> None:
     data.write_bytes(b"")
     done = cli("push", "./skills")
     assert (done.code, "cannot be opened: file exists" in done.err) == (1, True)
