@@ -98,7 +98,7 @@ class RegistrySource(Source):
 
     @property
     def status(self) -> str:
-        return "there" if self._address.path.exists() else "not created yet"
+        return "not created yet" if self._address.is_missing else "there"
 
     @property
     def fetched(self) -> datetime | None:
