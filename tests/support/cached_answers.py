@@ -30,14 +30,20 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class CountingCache(ResponseCache):
-    """A response cache that counts what it answered."""
+    """A response cache that counts what it answered, and what it made without waiting."""
 
-    answered = 0
+    answered = made = 0
 
     def get_cached(self, cache_key: Question) -> bytes | None:
         found = super().get_cached(cache_key)
         self.answered += found is not None
         return found
+
+    def answer_now(self, cache_key: Question) -> bytes | None:
+        made = super().answer_now(cache_key)
+        self.answered += made is not None
+        self.made += made is not None
+        return made
 
     async def prepare(self, cache_key: Question) -> bytes | None:
         made = await super().prepare(cache_key)

@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Literal, NotRequired, TypedDict
 
-from skillwire.core.mime import DIRECTORY, MARKDOWN, is_text
+from skillwire.core.mime import DIRECTORY, MARKDOWN, decode_text
 from skillwire.core.names import SKILL_FILE, last_segment
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
@@ -106,8 +106,8 @@ def directory_resource(uri: str) -> dict[str, Json]:
 
 def contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
     """Return a content block. Text is sent as text, other content as base64 (S6)."""
-    if is_text(content):
-        return {"uri": uri, "mimeType": mime_type, "text": content.decode()}
+    if (text := decode_text(content)) is not None:
+        return {"uri": uri, "mimeType": mime_type, "text": text}
     return blob_contents(uri, mime_type, content)
 
 

@@ -12,7 +12,7 @@ import orjson
 
 from skillwire.core.record import Json
 from skillwire.errors import SkillwireError
-from skillwire.features.base import Call, Feature
+from skillwire.features.base import Answer, Call, Feature
 from skillwire.protocol.bounds import MAX_ID_BYTES, MAX_PARAMETER_BYTES, is_longer
 from skillwire.protocol.messages import RESOURCES_READ, SKILLS_GET, SKILLS_LIST, Freshness
 from skillwire.protocol.translate import complete
@@ -29,10 +29,18 @@ BUDGET = 16 * 1024 * 1024
 _LARGEST = BUDGET // 4
 """Maximum size of one cached response in bytes. A larger response would evict too many others."""
 
-MAX_MESSAGE_LENGTH = MAX_PARAMETER_BYTES
-"""Maximum size of a request that the cache handles, in bytes.
+_MAX_MESSAGE_BYTES = MAX_PARAMETER_BYTES
+"""Maximum size of a request that the cache handles, in bytes, without its trace context.
 
 In a message this short, no parameter exceeds its limit.
+"""
+MAX_TRACE_BYTES = 16 * 1024
+"""Maximum size of a request's trace context, in bytes. W3C allows 8 KiB of `baggage`, and less of the others.
+"""
+TRACE_KEYS = ("traceparent", "tracestate", "baggage")
+"""The keys of the trace context in `_meta` (SEP-414). Their values are strings, and affect no response.
+
+As W3C requires, a value that is not in the right format is ignored like one that is.
 """
 
 _MAX_SEEN_KEYS = 8192
@@ -107,6 +115,29 @@ class ResponseCache:
         self._forget(cache_key)
         return None
 
+    def answer_now(self, cache_key: Question) -> bytes | None:
+        """Compute the result for a question without waiting, and cache it if it was requested before.
+
+        Return None if that is impossible. Then `prepare` may still return the result. Until a question is
+        repeated, its response is not compared with anything later, so it needs no validator: the feature has
+        just checked the bytes against the digest.
+        """
+        if (feature := self._features.get(cache_key.method)) is None:
+            return None
+        call, is_repeated = cache_key.to_call(), self._is_repeated(cache_key)
+        validator = feature.validator(cache_key.method, call) if is_repeated else None
+        try:
+            answer = feature.answer_now(cache_key.method, call)
+        except Exception:  # noqa: BLE001 - the method itself fails in the same way, and that is reported
+            return None
+        if answer is None or (encoded := self._encode(cache_key, answer)) is None:
+            return None
+        if validator is not None:
+            self._store(cache_key, validator, encoded)
+        elif not is_repeated:
+            self._note(cache_key)
+        return encoded
+
     async def prepare(self, cache_key: Question) -> bytes | None:
         """Compute the result for a question, and cache it if it was requested before.
 
@@ -120,6 +151,16 @@ class ResponseCache:
             answer = await feature.methods()[cache_key.method](call)
         except SkillwireError:
             return None
+        if (encoded := self._encode(cache_key, answer)) is None:
+            return None
+        if self._is_repeated(cache_key):
+            self._store(cache_key, validator, encoded)
+        else:
+            self._note(cache_key)
+        return encoded
+
+    def _encode(self, cache_key: Question, answer: Answer) -> bytes | None:
+        """Return an answer as JSON, or None if the SDK must send it."""
         if answer.private:  # a question does not contain the client's identity
             return None
         result = answer.result
@@ -127,25 +168,24 @@ class ResponseCache:
             result = complete(result, answer.freshness(self._freshness))
             result["_meta"] = {**cast("dict[str, Json]", result.get("_meta") or {}), **self._stamp}
         try:
-            encoded = orjson.dumps(result)
+            return orjson.dumps(result)
         except orjson.JSONEncodeError:  # for example, an integer of more than 64 bits in a frontmatter
             return None
-        if self._is_repeated(cache_key) and validator.is_current():
-            self._store(cache_key, validator, encoded)
-        return encoded
 
     def _is_repeated(self, cache_key: Question) -> bool:
-        """Return whether a question was requested before. Remembers at most `_MAX_SEEN_KEYS`."""
-        if (hashed := hash(cache_key)) in self._seen_keys:
-            return True
+        """Return whether a question was answered before."""
+        return hash(cache_key) in self._seen_keys
+
+    def _note(self, cache_key: Question) -> None:
+        """Remember that a question was answered, for at most `_MAX_SEEN_KEYS` questions."""
         if len(self._seen_keys) >= _MAX_SEEN_KEYS:
             self._seen_keys.clear()
-        self._seen_keys.add(hashed)
-        return False
+        self._seen_keys.add(hash(cache_key))
 
     def _store(self, cache_key: Question, validator: Validator, encoded: bytes) -> None:
+        """Cache a response, unless it is too large, or its validator is no longer current."""
         self._forget(cache_key)
-        if len(encoded) > min(_LARGEST, self._budget):
+        if len(encoded) > min(_LARGEST, self._budget) or not validator.is_current():
             return
         self._room -= len(encoded)
         while self._room < 0:
@@ -163,27 +203,29 @@ def wrap_result(request_id: bytes, result: bytes, end: bytes = b"") -> bytes:
     return b"".join((BEFORE_ID, request_id, BEFORE_RESULT, result, b"}", end))
 
 
-def parse_modern_request(message: object) -> tuple[str | int, Question] | None:
-    """Return the id and question of a protocol 2026-07-28 request, or None if the cache cannot answer it."""
-    if not _is_object(message) or len(message) != 4 or not _is_request(message):
+def parse_request(message: bytes, *, modern: bool) -> tuple[str | int, Question] | None:
+    """Return the id and question of a request, or None if the cache cannot answer it.
+
+    `modern` tells whether the client uses protocol 2026-07-28, or an earlier one after `initialize`.
+    """
+    if len(message) > _MAX_MESSAGE_BYTES + MAX_TRACE_BYTES:
         return None
-    params = message.get("params")
-    if not _is_object(params) or not _is_plain_envelope(params.get("_meta")):
+    try:
+        request: object = orjson.loads(message)
+    except orjson.JSONDecodeError:
         return None
-    return _parse_request(message, params, others=1, modern=True)
+    if not _is_object(request) or not _is_request(request):
+        return None
+    params = request.get("params", _NO_PARAMS)
+    if not _is_object(params) or len(request) != (3 if params is _NO_PARAMS else 4):
+        return None
+    meta = params.get("_meta", _NO_PARAMS)
+    if not _is_plain_envelope(meta, modern=modern) or _rest_length(message, meta) > _MAX_MESSAGE_BYTES:
+        return None
+    return _parse_params(request, params, others=meta is not _NO_PARAMS, modern=modern)
 
 
-def parse_legacy_request(message: object) -> tuple[str | int, Question] | None:
-    """Return the id and question of a request after `initialize`, or None if the cache cannot answer it."""
-    if not _is_object(message) or not _is_request(message):
-        return None
-    params = message.get("params", {})
-    if not _is_object(params) or len(message) != (4 if "params" in message else 3) or "_meta" in params:
-        return None
-    return _parse_request(message, params, others=0, modern=False)
-
-
-def _parse_request(
+def _parse_params(
     message: dict[str, Any], params: dict[str, Any], *, others: int, modern: bool
 ) -> tuple[str | int, Question] | None:
     """Return the id and question of a request, or None.
@@ -217,9 +259,25 @@ def _is_id(value: object) -> bool:
     return type(value) is int or (type(value) is str and not is_longer(value, MAX_ID_BYTES))
 
 
-def _is_plain_envelope(meta: object) -> bool:
-    """Return whether `_meta` has the required members of protocol 2026-07-28, and no unknown or bad ones."""
-    if not _is_object(meta) or _CAPABILITIES not in meta or _VERSION not in meta:
+def _rest_length(message: bytes, meta: dict[str, Any]) -> int:
+    """Return at least the size of a message without its trace context, in bytes."""
+    if len(message) <= _MAX_MESSAGE_BYTES:
+        return len(message)
+    return len(message) - sum(len(meta.get(key, "")) for key in TRACE_KEYS)
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def _is_plain_envelope(meta: object, *, modern: bool) -> TypeGuard[dict[str, Any]]:
+    """Return whether `_meta` has the members that its version requires, and no unknown or bad ones."""
+    if not _is_object(meta):
+        return False
+    if modern:
+        if _CAPABILITIES not in meta or _VERSION not in meta:
+            return False
+    elif not meta.keys() <= _LEGACY_META:
         return False
     for key, value in meta.items():
         known = _ENVELOPE.get(key)
@@ -270,4 +328,9 @@ _ENVELOPE: Mapping[str, Callable[[object], bool]] = {
     _CAPABILITIES: _is_capabilities,
     f"{MCP_META_PREFIX}clientInfo": _is_client,
     "progressToken": _is_id,
+    **dict.fromkeys(TRACE_KEYS, _is_text),
 }
+_LEGACY_META = frozenset({"progressToken", *TRACE_KEYS})
+"""The members of `_meta` in requests of earlier protocol versions."""
+_NO_PARAMS: dict[str, Any] = {}
+"""Stands for an object that a request does not have. Never modify it."""

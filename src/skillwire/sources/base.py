@@ -141,6 +141,14 @@ class Source(ABC):
         Raises `SourceError` if the file cannot be read.
         """
 
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:  # noqa: ARG002 - for sources that can
+        """Return the current bytes of `file` without waiting, or None if only `read` can tell.
+
+        For sources that read a small file faster than they could start a task. None also stands for every
+        error. As after `read`, the caller compares the bytes with the listed digest.
+        """
+        return None
+
     async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:  # noqa: ARG002 - for servers
         """Return the source's record of a skill that a template describes; None if `entry` is that record.
 

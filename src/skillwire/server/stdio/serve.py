@@ -4,10 +4,12 @@ Requests with a cached response are answered at once. Loading the SDK takes long
 of skills, so the SDK is loaded only when a request needs it.
 """
 
+import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,15 +22,13 @@ import orjson
 from skillwire.errors import UnreadError
 from skillwire.library.library import Library
 from skillwire.server.response_cache import (
-    MAX_MESSAGE_LENGTH,
     Question,
     ResponseCache,
-    parse_legacy_request,
-    parse_modern_request,
+    parse_request,
     wrap_result,
 )
 from skillwire.server.stdio.lines import LineSplitter, LineTooLongError, RequestMemo
-from skillwire.server.stdio.pipes import ClientGoneError, open_reader, open_writer
+from skillwire.server.stdio.pipes import ClientGoneError, PipeWriter, open_reader, open_writer
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
@@ -47,8 +47,12 @@ _MAX_UNREAD_BYTES = 1024 * 1024
 """Number of unread response bytes above which no more requests are read from the client."""
 _MAX_WRITE_AHEAD_BYTES = 16 * 1024
 """Number of response bytes to write before preparing more, so that the client can start reading."""
-_MAX_JOINED_BYTES = 64 * 1024
-"""Maximum number of response bytes to join into one write. Most pipes hold this many bytes."""
+_MAX_IN_A_ROW = 32
+_MAX_BYTES_IN_A_ROW = 256 * 1024
+"""Maximum number and size of responses that are made, rather than cached, before other tasks have their turn.
+
+This takes about a millisecond.
+"""
 
 Line: TypeAlias = bytes | LineTooLongError
 
@@ -124,6 +128,55 @@ async def serve_pipes(
         raise UnreadError(unread)
 
 
+@dataclass(slots=True)
+class _QueuedLine:
+    """A line from the client that is not answered yet."""
+
+    line: Line
+    request: tuple[bytes, Question] | None = None
+    """The encoded id and the question, once the line is parsed, if the cache can answer it."""
+    needs_time: bool = False
+    """Whether the response cannot be made without waiting."""
+
+
+class _Batch:
+    """Responses that are made one after another, and written together."""
+
+    def __init__(self, writer: PipeWriter) -> None:
+        self._writer = writer
+        self._pieces: list[bytes] = []
+        self._joined = self._made = self._made_bytes = 0
+
+    @property
+    def has_time(self) -> bool:
+        """Whether another response may be made before other tasks have their turn."""
+        return self._made < _MAX_IN_A_ROW and self._made_bytes < _MAX_BYTES_IN_A_ROW
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the client must read responses before it gets more."""
+        return self._writer.pending + self._joined > _MAX_UNREAD_BYTES
+
+    def count(self, number: int) -> None:
+        """Count a response of this size that was not in the cache."""
+        self._made += 1
+        self._made_bytes += number
+
+    def add(self, piece: bytes) -> None:
+        """Add a response. Write all so far once they are many, so that the client can start reading."""
+        self._pieces.append(piece)
+        self._joined += len(piece)
+        if self._joined > _MAX_WRITE_AHEAD_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all responses so far."""
+        if self._pieces:
+            self._writer.write(b"".join(self._pieces))
+            self._pieces.clear()
+            self._joined = 0
+
+
 class _StdioConnection:
     """The connection to one client: reads request lines and writes responses."""
 
@@ -140,7 +193,7 @@ class _StdioConnection:
         self._tasks = tasks
         self._lines = LineSplitter()
         self._request_memo = None if response_cache is None else RequestMemo(response_cache)
-        self._waiting: deque[Line] = deque()
+        self._waiting: deque[_QueuedLine] = deque()
         """Lines that could not be answered at once."""
         self._taking = False
         """Whether a waiting line is being processed."""
@@ -162,7 +215,12 @@ class _StdioConnection:
                 await self._has_work.wait()
                 self._has_work = anyio.Event()
                 while self._waiting:
-                    await self._take_next()
+                    await self._wait_for_client()
+                    if self._answer_waiting():
+                        await asyncio.sleep(0)  # so that a long queue does not keep other tasks waiting
+                    else:
+                        await self._take_next()
+                    self._apply_backpressure()
             for _ in range(_AT_ONCE):  # wait until nothing is being prepared
                 await self._preparing.acquire()
         if self._sdk is not None:
@@ -204,21 +262,53 @@ class _StdioConnection:
 
     def _take_each(self, chunk: bytes) -> None:
         """Answer a chunk line by line. Queue lines that cannot be answered at once."""
-        answers: list[bytes] = []
-        unread = self._writer.pending
+        batch = _Batch(self._writer)
         for line in self._lines.feed(chunk):
-            if unread > _MAX_UNREAD_BYTES or (answer := self._answer_from_cache(line)) is None:
-                self._waiting.append(line)
-            else:
-                answers.append(answer)
-                unread += len(answer)
-        for piece in answers if unread > _MAX_JOINED_BYTES else (b"".join(answers),):
-            self._writer.write(piece)
+            queued = _QueuedLine(line)
+            # If no protocol version is chosen yet, an earlier line chooses it.
+            may_parse = self._is_modern is not None or not (self._waiting or self._taking)
+            if not may_parse or batch.is_unread or not self._answer(queued, batch):
+                self._waiting.append(queued)
+        batch.flush()
         if self._waiting:
             self._has_work.set()
 
+    def _answer_waiting(self) -> bool:
+        """Answer queued lines, in order, up to the first one that needs more time. Return whether any was."""
+        batch, before = _Batch(self._writer), len(self._waiting)
+        while (
+            self._waiting and batch.has_time and not batch.is_unread and self._answer(self._waiting[0], batch)
+        ):
+            self._waiting.popleft()
+        batch.flush()
+        return len(self._waiting) < before
+
+    def _answer(self, queued: "_QueuedLine", batch: "_Batch") -> bool:
+        """Answer a line if its response is cached or can be made without waiting. Return whether it was."""
+        cache, memo, line = self._response_cache, self._request_memo, queued.line
+        if cache is None or memo is None or isinstance(line, LineTooLongError):
+            return False
+        known = queued.request or memo.find(line)
+        if (request := known or self._parse_line(line)) is None:
+            return False
+        queued.request = request
+        request_id, cache_key = request
+        if (result := cache.get_cached(cache_key)) is not None:
+            if known is None and self._is_modern is not None:  # the memo does not check the protocol version
+                memo.remember(line, *request)
+        elif queued.needs_time or not batch.has_time:
+            return False
+        elif (result := cache.answer_now(cache_key)) is None:
+            queued.needs_time = True
+            return False
+        else:
+            batch.count(len(result))
+        self._modern = cache_key.modern
+        batch.add(wrap_result(request_id, result, b"\n"))
+        return True
+
     def _on_end(self) -> None:
-        self._waiting.extend(self._lines.end())
+        self._waiting.extend(map(_QueuedLine, self._lines.end()))
         self._over = True
         self._has_work.set()
         self._tasks.start_soon(self._stop_if_unread)
@@ -259,66 +349,30 @@ class _StdioConnection:
         """Wait until the client has read enough responses. Raises `ClientGoneError` if it stops reading."""
         await self._writer.wait_until_below(self._is_over, _MAX_UNREAD_BYTES)
 
-    def _answer_from_cache(self, line: Line) -> bytes | None:
-        """Return the response to a new line if it is cached, else None."""
-        if self._request_memo is None or isinstance(line, LineTooLongError):
-            return None
-        if answer := self._request_memo.answer_known(line + b"\n", 0)[0]:
-            return answer
-        is_modern = self._is_modern
-        if is_modern is None and (self._waiting or self._taking):
-            return None  # an earlier line decides which protocol version this client uses
-        if (request := self._parse_line(line)) is None:
-            return None
-        if is_modern is not None:  # the memo answers without checking the protocol version again
-            self._request_memo.remember(line, *request)
-        return self._cached_answer(*request)
-
-    def _cached_answer(self, request_id: bytes, cache_key: Question) -> bytes | None:
-        """Return the response to a question if it is cached, else None."""
-        if self._response_cache is None or (result := self._response_cache.get_cached(cache_key)) is None:
-            return None
-        self._modern = cache_key.modern
-        return wrap_result(request_id, result, b"\n")
-
     @property
     def _is_modern(self) -> bool | None:
         """Whether the client uses protocol 2026-07-28; None until its first request shows it."""
         return True if self._modern else None if self._sdk is None else self._sdk.modern
 
-    def _parse_line(self, line: Line) -> tuple[bytes, Question] | None:
+    def _parse_line(self, line: bytes) -> tuple[bytes, Question] | None:
         """Return the encoded id and the question of a line, or None if the cache cannot answer it."""
-        if (
-            self._response_cache is None
-            or isinstance(line, LineTooLongError)
-            or len(line) > MAX_MESSAGE_LENGTH
-        ):
-            return None
         is_modern = self._is_modern
         if is_modern is False and (self._sdk is None or not self._sdk.is_initialized):
             return None
-        try:
-            message: object = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            return None
-        request = parse_legacy_request(message) if is_modern is False else parse_modern_request(message)
+        request = parse_request(line, modern=is_modern is not False)
         return None if request is None else (orjson.dumps(request[0]), request[1])
 
     async def _take_next(self) -> None:
-        """Answer the next queued line, or start a task that does. Raises `ClientGoneError`."""
-        line = self._waiting.popleft()
+        """Pass the next queued line on, or start a task that answers it. Raises `ClientGoneError`."""
+        queued = self._waiting.popleft()
         self._taking = True
-        await self._wait_for_client()
-        if (request := self._parse_line(line)) is None:
-            await self._give_to_sdk(line)
-        elif self._preparing.value == _AT_ONCE and (answer := self._cached_answer(*request)) is not None:
-            self._writer.write(answer)  # in order, because nothing before it is still being prepared
+        if queued.request is None:
+            await self._give_to_sdk(queued.line)
         else:
-            self._modern = self._modern or request[1].modern
+            self._modern = self._modern or queued.request[1].modern
             await self._preparing.acquire()
-            self._tasks.start_soon(self._prepare, line, *request)
+            self._tasks.start_soon(self._prepare, queued.line, *queued.request)
         self._taking = False
-        self._apply_backpressure()
 
     async def _prepare(self, line: Line, request_id: bytes, cache_key: Question) -> None:
         try:
