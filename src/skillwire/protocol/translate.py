@@ -5,7 +5,7 @@ import json
 from typing import Literal, NotRequired, TypedDict
 
 from skillwire.core.mime import DIRECTORY, MARKDOWN, decode_text
-from skillwire.core.names import SKILL_FILE, last_segment
+from skillwire.core.names import SKILL_FILE, file_uri, last_segment
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.protocol.messages import META_PREFIX, Freshness
@@ -52,8 +52,9 @@ def skill_entry(entry: SkillRecord) -> dict[str, Json]:
     """Return the complete entry for `skills/list` and `skills/get` (S7, S8, S9)."""
     resources: Json = "dynamic"
     if not entry.dynamic:
+        root = entry.root
         resources = [
-            {"uri": entry.uri_of(file.path), "digest": file.digest.text, "size": file.size}
+            {"uri": file_uri(root, file.path), "digest": file.digest.text, "size": file.size}
             for file in entry.files
             if isinstance(file, SkillFile)
         ]

@@ -22,9 +22,11 @@ _ESCAPE = b"\\"
 _ZERO, _END = b"0}"
 _DIGITS = 15
 """Maximum number of digits in an id that is cut out of a line."""
-_TRACE = re.compile(rb'("(?:%s)": ?)"[ !#-\[\]-~]*"' % b"|".join(each.encode() for each in TRACE_KEYS))
+_TRACE_KEY = rb'"(?:%s)": ?' % "|".join(TRACE_KEYS).encode()
+_TRACE = re.compile(rb'(%s)"[ !#-\[\]-~]*"' % _TRACE_KEY)
 """A member of the trace context whose value is plain text, without quotes and escapes."""
-_TRACE_MEMBERS = tuple(f'"{each}":'.encode() for each in TRACE_KEYS)
+_EMPTY_TRACE = re.compile(_TRACE_KEY + rb'""')
+_TRACE_NAMES = tuple(f'"{each}"'.encode() for each in TRACE_KEYS)
 _MAX_LINES = 8192
 """Maximum number of stored request lines."""
 _MAX_LINE_BYTES = 1024
@@ -121,6 +123,11 @@ class RequestMemo:
             begin = end + 1
         return b"".join(pieces), chunk[begin:]
 
+    @property
+    def line_count(self) -> int:
+        """The number of lines that are remembered."""
+        return len(self._known)
+
     def find(self, line: bytes) -> tuple[bytes, Question] | None:
         """Return the encoded id and the question of a line, or None if the line is unknown."""
         request_id, rest = _split_id(line, 0, len(line))
@@ -145,6 +152,8 @@ class RequestMemo:
             return
         if _ID in rest or _ESCAPE in rest:  # a second `id` may follow, and the last one counts
             return
+        if any(key in _EMPTY_TRACE.sub(b"", rest) for key in _TRACE_NAMES):  # written unusually
+            return  # each value would be another line
         if len(self._known) >= _MAX_LINES:
             self._known.clear()
         self._known[rest] = cache_key
@@ -157,7 +166,7 @@ def _drop_trace(rest: bytes) -> bytes:
     of the message. So two lines with the same result differ only in the text of these values, wherever they
     are.
     """
-    if any(member in rest for member in _TRACE_MEMBERS):
+    if any(name in rest for name in _TRACE_NAMES):
         return _TRACE.sub(rb'\1""', rest)
     return rest
 

@@ -16,6 +16,14 @@ _LOCAL = frozenset(
 
 All others count as remote, such as `nfs`, `cifs`, `9p`, `virtiofs` and everything in user space (`fuse`).
 """
+_VIRTUAL = frozenset(
+    {
+        *("proc", "sysfs", "devpts", "mqueue", "cgroup", "cgroup2", "securityfs", "debugfs", "tracefs"),
+        *("pstore", "bpf", "configfs", "hugetlbfs", "efivarfs", "selinuxfs", "fusectl", "binfmt_misc"),
+        *("rpc_pipefs", "nsfs", "autofs"),
+    }
+)
+"""Types of file systems of the kernel itself, which have no skills."""
 _BEFORE_TYPE = " - "
 
 
@@ -28,28 +36,21 @@ def is_local(root: str, *, everywhere: bool = False) -> bool:
     if sys.platform != "linux":
         return True
     try:
-        return _is_local(_TABLE.read_bytes(), os.path.realpath(root), everywhere=everywhere)
+        return is_local_in(_TABLE.read_bytes(), os.path.realpath(root), everywhere=everywhere)
     except (OSError, ValueError):  # without a readable table, nothing is known to be local
         return False
 
 
-def _is_local(table: bytes, root: str, *, everywhere: bool) -> bool:
+def is_local_in(table: bytes, root: str, *, everywhere: bool = False) -> bool:
+    """Return what `is_local` returns for a table of mounts and a root without links. Raises `ValueError`."""
     mounted = dict(map(_mount, os.fsdecode(table).splitlines()))  # at one folder, the last counts
-    own = max((at for at in mounted if _is_inside(root, at)), key=len)
+    own = max((at for at in mounted if _is_inside(root, at)), key=len, default=None)
+    if own is None:
+        raise ValueError("no mount contains the folder")
     kinds = {kind for at, kind in mounted.items() if at == own or _is_inside(at, root)}
     if everywhere:
         kinds |= {kind for kind in mounted.values() if kind not in _VIRTUAL}
     return kinds <= _LOCAL
-
-
-_VIRTUAL = frozenset(
-    {
-        *("proc", "sysfs", "devpts", "mqueue", "cgroup", "cgroup2", "securityfs", "debugfs", "tracefs"),
-        *("pstore", "bpf", "configfs", "hugetlbfs", "efivarfs", "selinuxfs", "fusectl", "binfmt_misc"),
-        *("rpc_pipefs", "nsfs", "autofs"),
-    }
-)
-"""Types of file systems of the kernel itself, which have no skills."""
 
 
 def _mount(line: str) -> tuple[str, str]:
@@ -57,7 +58,7 @@ def _mount(line: str) -> tuple[str, str]:
     before, separator, after = line.partition(_BEFORE_TYPE)
     fields = before.split(" ")
     if not separator or len(fields) < 5:  # the fifth field is the folder
-        raise ValueError(line)
+        raise ValueError(f"not the line of a mount: {line}")
     return _unescape(fields[4]), after.partition(" ")[0]
 
 
