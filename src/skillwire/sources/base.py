@@ -103,6 +103,15 @@ class Source(ABC):
     label: str
     """A short name that distinguishes this source from other sources."""
 
+    def __init_subclass__(cls, **options: object) -> None:
+        """Give a subclass that has its own `read` the `read_now` of this class, unless it has its own too.
+
+        Otherwise, an inherited `read_now` would bypass what the subclass does in `read`.
+        """
+        super().__init_subclass__(**options)
+        if "read" in vars(cls) and "read_now" not in vars(cls):
+            cls.read_now = Source.read_now
+
     @property
     def place(self) -> str:
         """The folder or address as the operator wrote it. The default is the label. Never sent to clients."""
@@ -219,6 +228,9 @@ class WrappedSource(Source):
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self.source.read(entry, file)
+
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:
+        return self.source.read_now(entry, file)
 
     async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:
         return await self.source.instance(entry, fresh=fresh)

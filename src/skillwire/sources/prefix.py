@@ -3,7 +3,7 @@
 import functools
 from dataclasses import replace
 
-from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.record import SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.sources.base import (
     EVERYWHERE,
@@ -29,9 +29,6 @@ class PrefixedSource(WrappedSource):
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return self._below(await self.source.rescan(where))
-
-    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:
-        return self.source.read_now(entry, file)
 
     async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:
         found = await self.source.instance(entry, fresh=fresh)

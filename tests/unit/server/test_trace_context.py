@@ -72,7 +72,8 @@ def test_every_trace_context_is_answered_from_the_cache(served: ServerPair, meth
 def test_trace_context_of_a_wrong_type_is_left_to_the_sdk(
     served: ServerPair, key: str, value: object
 ) -> None:
-    for context in ({key: value}, TOO_LARGE):
+    contexts: list[dict[str, Any]] = [{key: value}, TOO_LARGE]
+    for context in contexts:
         message = traced("resources/read", **context)
         line = json.dumps(message).encode()
         for _ in range(2):
