@@ -289,7 +289,10 @@ class SkillRecord:
             return None
         path = uri[len(folder) :]
         if is_plain_path(path):  # no other path has this URI, so no URI needs to be built
-            return next((file for file in self.files if file.path == path), None)
+            for file in self.files:
+                if file.path == path:
+                    return file
+            return None
         return next((file for file in self.files if self.uri_of(file.path) == uri), None)
 
     def children_at(self, uri: str) -> tuple[str, ...] | None:

@@ -89,6 +89,8 @@ class ResponseCache:
             method: each for each in features for method in each.methods() if method in _ARGUMENT
         }
         self._freshness = freshness
+        self._usual = complete({}, freshness)
+        """The fields of a response that is neither live nor private."""
         self._stamp: dict[str, Json] = {f"{MCP_META_PREFIX}serverInfo": {"name": name, "version": version}}
         self._entries: dict[Question, tuple[Validator, bytes]] = {}
         self._room = self._budget = budget
@@ -165,8 +167,10 @@ class ResponseCache:
             return None
         result = answer.result
         if cache_key.modern:
-            result = complete(result, answer.freshness(self._freshness))
-            result["_meta"] = {**cast("dict[str, Json]", result.get("_meta") or {}), **self._stamp}
+            usual = self._usual if not answer.live else complete({}, answer.freshness(self._freshness))
+            meta = result.get("_meta")
+            stamp = self._stamp if meta is None else {**cast("dict[str, Json]", meta), **self._stamp}
+            result = {**usual, **result, "_meta": stamp}
         try:
             return orjson.dumps(result)
         except orjson.JSONEncodeError:  # for example, an integer of more than 64 bits in a frontmatter

@@ -166,8 +166,9 @@ def _drop_trace(rest: bytes) -> bytes:
     of the message. So two lines with the same result differ only in the text of these values, wherever they
     are.
     """
-    if any(name in rest for name in _TRACE_NAMES):
-        return _TRACE.sub(rb'\1""', rest)
+    for name in _TRACE_NAMES:
+        if name in rest:
+            return _TRACE.sub(rb'\1""', rest)
     return rest
 
 
