@@ -16,8 +16,9 @@ from mcp.server.lowlevel.server import Server
 
 from skillwire import FolderSource, Library, ServeOptions, Source, __version__
 from skillwire.server import Address, Freshness, HostPolicy, http_app, skills_server
+from skillwire.server.cached_requests import Question
 from skillwire.server.http.app import Application
-from skillwire.server.response_cache import Question, ResponseCache
+from skillwire.server.response_cache import ResponseCache
 from skillwire.server.serve_options import NAME, all_features
 from skillwire.server.stdio.serve import serve_pipes
 from tests.support.peers import MODERN, PATIENCE

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.server import Freshness
-from skillwire.server.response_cache import ResponseCache, parse_request
+from skillwire.server.cached_requests import parse_request
+from skillwire.server.response_cache import ResponseCache
 from skillwire.server.stdio.lines import RequestMemo
 from tests.support.cached_answers import ServerPair, both, envelope, headers_for, modern
 from tests.support.peers import VERSIONS

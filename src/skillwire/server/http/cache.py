@@ -9,13 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillwire.protocol.messages import RESOURCES_READ
 from skillwire.server.build import shows_token
+from skillwire.server.cached_requests import MODERN_VERSION, parse_request
 from skillwire.server.http.byte_budget import UNCOUNTED_BYTES, ByteBudget, refuse
-from skillwire.server.response_cache import (
-    MODERN_VERSION,
-    ResponseCache,
-    parse_request,
-    wrap_result,
-)
+from skillwire.server.response_cache import ResponseCache, wrap_result
 
 _JSON = b"application/json"
 _SINGLE_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"content-type", b"accept"})

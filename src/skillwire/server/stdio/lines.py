@@ -4,14 +4,8 @@ import re
 from collections.abc import Iterator
 
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
-from skillwire.server.response_cache import (
-    BEFORE_ID,
-    BEFORE_RESULT,
-    MAX_TRACE_BYTES,
-    TRACE_KEYS,
-    Question,
-    ResponseCache,
-)
+from skillwire.server.cached_requests import MAX_TRACE_BYTES, TRACE_KEYS, Question
+from skillwire.server.response_cache import BEFORE_ID, BEFORE_RESULT, ResponseCache
 
 _COMPACT_START, _SPACED_START = b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": '
 _LAST = b',"id":'

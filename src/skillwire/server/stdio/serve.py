@@ -9,10 +9,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -21,14 +20,11 @@ import orjson
 
 from skillwire.errors import UnreadError
 from skillwire.library.library import Library
-from skillwire.server.response_cache import (
-    Question,
-    ResponseCache,
-    parse_request,
-    wrap_result,
-)
+from skillwire.server.cached_requests import Question, parse_request
+from skillwire.server.response_cache import ResponseCache, wrap_result
+from skillwire.server.stdio.batch import MAX_UNREAD_BYTES, MAX_WRITE_AHEAD_BYTES, Batch, Line, QueuedLine
 from skillwire.server.stdio.lines import LineSplitter, LineTooLongError, RequestMemo
-from skillwire.server.stdio.pipes import ClientGoneError, PipeWriter, open_reader, open_writer
+from skillwire.server.stdio.pipes import ClientGoneError, open_reader, open_writer
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
@@ -43,18 +39,6 @@ Without this time, the client would receive an incomplete line.
 """
 _AT_ONCE = 16
 """Maximum number of lines that wait for the SDK, and of responses in preparation. Further requests wait."""
-_MAX_UNREAD_BYTES = 1024 * 1024
-"""Number of unread response bytes above which no more requests are read from the client."""
-_MAX_WRITE_AHEAD_BYTES = 16 * 1024
-"""Number of response bytes to write before preparing more, so that the client can start reading."""
-_MAX_IN_A_ROW = 32
-_MAX_BYTES_IN_A_ROW = 256 * 1024
-"""Maximum number and size of responses that are made, rather than cached, before other tasks have their turn.
-
-This takes about a millisecond.
-"""
-
-Line: TypeAlias = bytes | LineTooLongError
 
 
 async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
@@ -128,55 +112,6 @@ async def serve_pipes(
         raise UnreadError(unread)
 
 
-@dataclass(slots=True)
-class _QueuedLine:
-    """A line from the client that is not answered yet."""
-
-    line: Line
-    request: tuple[bytes, Question] | None = None
-    """The encoded id and the question, once the line is parsed, if the cache can answer it."""
-    needs_time: bool = False
-    """Whether the response cannot be made without waiting."""
-
-
-class _Batch:
-    """Responses that are made one after another, and written together."""
-
-    def __init__(self, writer: PipeWriter) -> None:
-        self._writer = writer
-        self._pieces: list[bytes] = []
-        self._joined = self._made = self._made_bytes = 0
-
-    @property
-    def has_time(self) -> bool:
-        """Whether another response may be made before other tasks have their turn."""
-        return self._made < _MAX_IN_A_ROW and self._made_bytes < _MAX_BYTES_IN_A_ROW
-
-    @property
-    def is_unread(self) -> bool:
-        """Whether the client must read responses before it gets more."""
-        return self._writer.pending + self._joined > _MAX_UNREAD_BYTES
-
-    def count(self, number: int) -> None:
-        """Count a response of this size that was not in the cache."""
-        self._made += 1
-        self._made_bytes += number
-
-    def add(self, piece: bytes) -> None:
-        """Add a response. Write all so far once they are many, so that the client can start reading."""
-        self._pieces.append(piece)
-        self._joined += len(piece)
-        if self._joined > _MAX_WRITE_AHEAD_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write all responses so far."""
-        if self._pieces:
-            self._writer.write(b"".join(self._pieces))
-            self._pieces.clear()
-            self._joined = 0
-
-
 class _StdioConnection:
     """The connection to one client: reads request lines and writes responses."""
 
@@ -193,7 +128,7 @@ class _StdioConnection:
         self._tasks = tasks
         self._lines = LineSplitter()
         self._request_memo = None if response_cache is None else RequestMemo(response_cache)
-        self._waiting: deque[_QueuedLine] = deque()
+        self._waiting: deque[QueuedLine] = deque()
         """Lines that could not be answered at once."""
         self._taking = False
         """Whether a waiting line is being processed."""
@@ -253,7 +188,7 @@ class _StdioConnection:
         """Answer the repeated requests at the beginning of a chunk. Return the rest of the chunk."""
         while chunk:
             answers, chunk = memo.answer_known(
-                chunk, min(_MAX_WRITE_AHEAD_BYTES, _MAX_UNREAD_BYTES - self._writer.pending)
+                chunk, min(MAX_WRITE_AHEAD_BYTES, MAX_UNREAD_BYTES - self._writer.pending)
             )
             if not answers:
                 break
@@ -262,9 +197,9 @@ class _StdioConnection:
 
     def _take_each(self, chunk: bytes) -> None:
         """Answer a chunk line by line. Queue lines that cannot be answered at once."""
-        batch = _Batch(self._writer)
+        batch = Batch(self._writer)
         for line in self._lines.feed(chunk):
-            queued = _QueuedLine(line)
+            queued = QueuedLine(line)
             # If no protocol version is chosen yet, an earlier line chooses it.
             may_parse = self._is_modern is not None or not (self._waiting or self._taking)
             if not may_parse or batch.is_unread or not self._answer(queued, batch):
@@ -275,7 +210,7 @@ class _StdioConnection:
 
     def _answer_waiting(self) -> bool:
         """Answer queued lines, in order, up to the first one that needs more time. Return whether any was."""
-        batch, before = _Batch(self._writer), len(self._waiting)
+        batch, before = Batch(self._writer), len(self._waiting)
         while (
             self._waiting and batch.has_time and not batch.is_unread and self._answer(self._waiting[0], batch)
         ):
@@ -283,7 +218,7 @@ class _StdioConnection:
         batch.flush()
         return len(self._waiting) < before
 
-    def _answer(self, queued: "_QueuedLine", batch: "_Batch") -> bool:
+    def _answer(self, queued: QueuedLine, batch: Batch) -> bool:
         """Answer a line if its response is cached or can be made without waiting. Return whether it was."""
         cache, memo, line = self._response_cache, self._request_memo, queued.line
         if cache is None or memo is None or isinstance(line, LineTooLongError):
@@ -308,7 +243,7 @@ class _StdioConnection:
         return True
 
     def _on_end(self) -> None:
-        self._waiting.extend(map(_QueuedLine, self._lines.end()))
+        self._waiting.extend(map(QueuedLine, self._lines.end()))
         self._over = True
         self._has_work.set()
         self._tasks.start_soon(self._stop_if_unread)
@@ -328,7 +263,7 @@ class _StdioConnection:
         """Read from a client only while it reads its responses."""
         if self._is_paused:
             return
-        if self._writer.pending > _MAX_UNREAD_BYTES:
+        if self._writer.pending > MAX_UNREAD_BYTES:
             self._is_paused = True
             self._reader.pause()
             self._tasks.start_soon(self._resume_reading)
@@ -347,7 +282,7 @@ class _StdioConnection:
 
     async def _wait_for_client(self) -> None:
         """Wait until the client has read enough responses. Raises `ClientGoneError` if it stops reading."""
-        await self._writer.wait_until_below(self._is_over, _MAX_UNREAD_BYTES)
+        await self._writer.wait_until_below(self._is_over, MAX_UNREAD_BYTES)
 
     @property
     def _is_modern(self) -> bool | None:
