@@ -45,8 +45,10 @@ _MIN_THREAD_BYTES = 1024 * 1024
 """
 
 _MAX_BYTES_NOW = 256 * 1024
-"""Maximum size of a file that is read at once, without a task. Its digest and its response take about a
-millisecond, in which the event loop does nothing else.
+"""Maximum size of a file that is read at once, without a task.
+
+Its digest and its response take half a millisecond, in which the event loop does nothing else. For a small
+file, a task or a thread would take longer than all of it.
 """
 
 
