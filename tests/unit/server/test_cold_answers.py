@@ -87,7 +87,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_first_answer_on_stdio_is_the_answer_of_the_sdk(tree: Path, options: ServeOptions | None) -> None:
+def test_first_answer_on_stdio_equals_the_sdk(tree: Path, options: ServeOptions | None) -> None:
     with both(tree, options) as served:
         base = None if options is None else options.uri_base
         at_once = 0
@@ -101,7 +101,7 @@ def test_first_answer_on_stdio_is_the_answer_of_the_sdk(tree: Path, options: Ser
         assert served.response_cache.made == at_once > 100
 
 
-def test_first_answer_over_http_is_the_answer_of_the_sdk(tree: Path) -> None:
+def test_first_answer_over_http_equals_the_sdk(tree: Path) -> None:
     with both(tree) as served:
         at_once = 0
         for method, params in every_question(served.library):
@@ -116,7 +116,7 @@ def test_first_answer_over_http_is_the_answer_of_the_sdk(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("version", LEGACY)
-def test_first_answer_of_earlier_versions_is_the_answer_of_the_sdk(tree: Path, version: str) -> None:
+def test_first_answer_of_earlier_versions_equals_the_sdk(tree: Path, version: str) -> None:
     client = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     hello = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}).encode()
     with both(tree) as served:
@@ -131,7 +131,7 @@ def test_first_answer_of_earlier_versions_is_the_answer_of_the_sdk(tree: Path, v
         assert served.response_cache.made == at_once > 100
 
 
-def test_fixed_text_in_code_is_read_at_once_but_not_live_text() -> None:
+def test_only_fixed_text_in_code_is_read_at_once() -> None:
     async def live(_request: SkillRequest) -> str:
         return "made\n"
 
@@ -251,7 +251,7 @@ def kinds(tmp_path: Path) -> Iterator[dict[str, Path]]:
     os.close(writer)
 
 
-def test_only_a_regular_file_of_the_listed_size_is_read_at_once(kinds: dict[str, Path]) -> None:
+def test_only_regular_files_of_listed_size_are_read(kinds: dict[str, Path]) -> None:
     for name, path in kinds.items():
         found = read_unchanged(str(path), 5)
         assert found == (b"bytes" if name in {"file", "link"} else None), name
