@@ -264,7 +264,8 @@ IN_A_ROW = 32
 
 
 @pytest.mark.anyio
-async def test_a_burst_does_not_keep_other_clients_waiting(tmp_path: Path) -> None:
+@pytest.mark.parametrize("piece", [1 << 20, 1000], ids=["at once", "in pieces"])
+async def test_a_burst_does_not_keep_other_clients_waiting(tmp_path: Path, piece: int) -> None:
     for number in range(10):
         write_skill(tmp_path, f"skill-{number}", {f"{each}.md": "text" for each in range(500)})
     library = Library([FolderSource(tmp_path)])
@@ -275,7 +276,7 @@ async def test_a_burst_does_not_keep_other_clients_waiting(tmp_path: Path) -> No
     lines = [json.dumps(modern("resources/read", each, uri=uri)) for each, uri in enumerate(uris)]
     source, to = os.pipe()
     taken, sink = os.pipe()
-    sender = threading.Thread(target=send_all, args=[to, "\n".join(lines).encode() + b"\n"])
+    sender = threading.Thread(target=send_all, args=[to, "\n".join(lines).encode() + b"\n", piece])
     answers: list[bytes] = []
     reader = threading.Thread(target=receive_lines, args=[taken, len(lines), answers])
     sender.start()
@@ -315,11 +316,11 @@ async def refuse_all(_scope: Any, _receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 404, "headers": []})
 
 
-def send_all(descriptor: int, data: bytes) -> None:
-    """Send all and close."""
+def send_all(descriptor: int, data: bytes, piece: int) -> None:
+    """Send all, at most `piece` bytes at a time, and close."""
     left = memoryview(data)
     while left:
-        left = left[os.write(descriptor, left) :]
+        left = left[os.write(descriptor, left[:piece]) :]
     os.close(descriptor)
 
 

@@ -70,9 +70,7 @@ def test_every_trace_context_is_answered_from_the_cache(served: ServerPair, meth
 
 @pytest.mark.parametrize("key", ["traceparent", "tracestate", "baggage"])
 @pytest.mark.parametrize("value", WRONG, ids=str)
-def test_trace_context_of_wrong_type_goes_to_the_sdk(
-    served: ServerPair, key: str, value: object
-) -> None:
+def test_trace_context_of_wrong_type_goes_to_the_sdk(served: ServerPair, key: str, value: object) -> None:
     contexts: list[dict[str, Any]] = [{key: value}, TOO_LARGE]
     for context in contexts:
         message = traced("resources/read", **context)

@@ -1,5 +1,6 @@
-"""Lines that wait for their response, and responses that are made and written together."""
+"""Lines that wait for their response, and limits on the responses that are made and written together."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,28 +33,40 @@ class QueuedLine:
     """Whether the response cannot be made without waiting."""
 
 
-class Batch:
-    """Responses that are made one after another, and written together."""
+class Turn:
+    """Limits the responses that are made, rather than cached, in one turn of the event loop."""
 
-    def __init__(self, writer: PipeWriter) -> None:
-        self._writer = writer
-        self._pieces: list[bytes] = []
-        self._joined = self._made = self._made_bytes = 0
+    def __init__(self) -> None:
+        self._made = self._made_bytes = 0
 
     @property
     def has_time(self) -> bool:
         """Whether another response may be made before other tasks have their turn."""
         return self._made < _MAX_IN_A_ROW and self._made_bytes < _MAX_BYTES_IN_A_ROW
 
+    def count(self, number: int) -> None:
+        """Count a response of this size."""
+        if not self._made:
+            asyncio.get_running_loop().call_soon(self._end)
+        self._made += 1
+        self._made_bytes += number
+
+    def _end(self) -> None:
+        self._made = self._made_bytes = 0
+
+
+class Batch:
+    """Responses that are written together."""
+
+    def __init__(self, writer: PipeWriter) -> None:
+        self._writer = writer
+        self._pieces: list[bytes] = []
+        self._joined = 0
+
     @property
     def is_unread(self) -> bool:
         """Whether the client must read responses before it gets more."""
         return self._writer.pending + self._joined > MAX_UNREAD_BYTES
-
-    def count(self, number: int) -> None:
-        """Count a response of this size that was not in the cache."""
-        self._made += 1
-        self._made_bytes += number
 
     def add(self, piece: bytes) -> None:
         """Add a response. Write all so far once they are many, so that the client can start reading."""

@@ -22,7 +22,14 @@ from skillwire.errors import UnreadError
 from skillwire.library.library import Library
 from skillwire.server.cached_requests import Question, parse_request
 from skillwire.server.response_cache import ResponseCache, wrap_result
-from skillwire.server.stdio.batch import MAX_UNREAD_BYTES, MAX_WRITE_AHEAD_BYTES, Batch, Line, QueuedLine
+from skillwire.server.stdio.batch import (
+    MAX_UNREAD_BYTES,
+    MAX_WRITE_AHEAD_BYTES,
+    Batch,
+    Line,
+    QueuedLine,
+    Turn,
+)
 from skillwire.server.stdio.lines import LineSplitter, LineTooLongError, RequestMemo
 from skillwire.server.stdio.pipes import ClientGoneError, open_reader, open_writer
 
@@ -130,6 +137,7 @@ class _StdioConnection:
         self._request_memo = None if response_cache is None else RequestMemo(response_cache)
         self._waiting: deque[QueuedLine] = deque()
         """Lines that could not be answered at once."""
+        self._turn = Turn()
         self._taking = False
         """Whether a waiting line is being processed."""
         self._has_work = anyio.Event()
@@ -151,9 +159,10 @@ class _StdioConnection:
                 self._has_work = anyio.Event()
                 while self._waiting:
                     await self._wait_for_client()
-                    if self._answer_waiting():
-                        await asyncio.sleep(0)  # so that a long queue does not keep other tasks waiting
-                    else:
+                    if not self._turn.has_time:
+                        await asyncio.sleep(0)
+                        self._turn = Turn()  # all others had theirs
+                    if not self._answer_waiting():
                         await self._take_next()
                     self._apply_backpressure()
             for _ in range(_AT_ONCE):  # wait until nothing is being prepared
@@ -212,7 +221,10 @@ class _StdioConnection:
         """Answer queued lines, in order, up to the first one that needs more time. Return whether any was."""
         batch, before = Batch(self._writer), len(self._waiting)
         while (
-            self._waiting and batch.has_time and not batch.is_unread and self._answer(self._waiting[0], batch)
+            self._waiting
+            and self._turn.has_time
+            and not batch.is_unread
+            and self._answer(self._waiting[0], batch)
         ):
             self._waiting.popleft()
         batch.flush()
@@ -231,13 +243,13 @@ class _StdioConnection:
         if (result := cache.get_cached(cache_key)) is not None:
             if known is None and self._is_modern is not None:  # the memo does not check the protocol version
                 memo.remember(line, *request)
-        elif queued.needs_time or not batch.has_time:
+        elif queued.needs_time or not self._turn.has_time:
             return False
         elif (result := cache.answer_now(cache_key)) is None:
             queued.needs_time = True
             return False
         else:
-            batch.count(len(result))
+            self._turn.count(len(result))
         self._modern = cache_key.modern
         batch.add(wrap_result(request_id, result, b"\n"))
         return True
