@@ -10,6 +10,7 @@ import { VirtualList } from "./list";
 import type { Notices } from "./notices";
 import { badge, empty, literals } from "./pieces";
 import type { Router } from "./router";
+import type { Section } from "./rows";
 import type { State, Store } from "./store";
 
 export class SkillsView {
@@ -32,8 +33,7 @@ export class SkillsView {
   private readonly detail: Detail;
   readonly element: HTMLElement;
   private state: State;
-  private revealed = false;
-  private repeated = new Set<string>();
+  private placed = false;
 
   constructor(
     store: Store,
@@ -45,12 +45,18 @@ export class SkillsView {
     this.list = new VirtualList<Skill>({
       label: "Skills",
       key: (skill) => skill.uri,
-      row: (skill) => [...row(skill, this.repeated.has(skill.name)), ...why(this.finder.found, skill)],
-      look: (skill) => `${this.repeated.has(skill.name)} ${this.finder.look(skill)}`,
+      row: (skill) => [...row(skill), ...why(this.finder.found, skill)],
+      waiting: () => [h("p", { class: "waiting" }, "Loading…")],
+      look: (skill) => this.finder.look(skill),
       left: () => this.focusSearch(),
       chosen: (skill) => router.go({ view: "skills", skill: skill.uri }),
+      settled: () => this.remember(),
     });
     this.list.element.id = "skill-list";
+    store.section = () => this.section();
+    store.more = () => this.draw(false);
+    const { query } = router.remembered();
+    if (query) this.search(query);
     this.detail = new Detail(store, router, notices);
     this.element = h(
       "div",
@@ -99,13 +105,12 @@ export class SkillsView {
   }
 
   update(state: State): void {
-    const skills = state.skills !== this.state.skills;
+    const changed = state.rows !== this.state.rows;
     this.state = state;
-    if (skills) {
-      this.repeated = repeatedNames(state.skills);
+    if (changed) {
       this.finder.refresh();
+      this.draw(false);
     }
-    if (skills || !state.skills.length) this.draw(false);
     this.place();
   }
 
@@ -114,19 +119,32 @@ export class SkillsView {
     const { skill } = this.router.place;
     this.element.classList.toggle("open", skill !== "");
     this.list.select(skill);
-    if (skill && !this.revealed && this.state.complete) {
-      this.revealed = true;
+    if (this.state.rows && !this.placed) {
+      this.placed = true;
+      this.list.begin(this.router.remembered().top);
       this.list.reveal();
     }
     void this.detail.show(skill, this.state);
   }
 
+  /** Return which skills to load: those that are shown now or, at first, those at the remembered place. */
+  private section(): Section {
+    const section = this.list.section();
+    if (this.finder.found) return { ...section, key: "", at: 0 };
+    return this.placed ? section : { ...section, key: this.router.remembered().top || this.router.place.skill };
+  }
+
+  /** Remember the place in the list, for when the browser comes back to the page. */
+  private remember(): void {
+    const query = this.field.value;
+    this.router.remember({ top: query ? "" : this.list.section().key, query });
+  }
+
   private draw(typed: boolean): void {
-    const { skills, complete, config } = this.state;
-    const all = skills.length;
+    const { rows } = this.state;
+    const all = rows?.length ?? 0;
     const found = this.finder.show(this.state);
-    const more = complete ? "" : ` of ${number(config?.skills ?? all)}, loading`;
-    const lines = this.finder.lines(this.state) ?? [`${count(all, "skill")}${more}`];
+    const lines = this.finder.lines(this.state) ?? [count(all, "skill")];
     if (this.tally.textContent !== lines.join("")) fill(this.tally, lines.map((line) => h("span", null, literals(line))));
     this.tally.hidden = !all;
     this.list.element.classList.toggle("found", (this.finder.found?.matches.size ?? 0) > 0);
@@ -134,10 +152,11 @@ export class SkillsView {
     this.more.hidden = !this.finder.left;
     this.more.textContent = `Show ${number(this.finder.left)} more`;
     this.list.element.hidden = !found.length;
-    this.none.hidden = found.length > 0 || !complete;
-    this.element.classList.toggle("without", complete && !all);
+    this.none.hidden = found.length > 0 || !rows;
+    this.element.classList.toggle("without", rows !== null && !all);
     this.list.show(found, typed);
-    if (!found.length && complete) fill(this.none, all ? this.nothingFound() : this.noSkills());
+    if (typed) this.remember();
+    if (!found.length && rows) fill(this.none, all ? this.nothingFound() : this.noSkills());
   }
 
   private async showMore(): Promise<void> {
@@ -150,13 +169,14 @@ export class SkillsView {
       this.search("");
       this.field.focus();
     };
-    const failure = this.finder.found?.failure;
+    const found = this.finder.found;
+    const failure = found?.failure?.lost ? null : found?.failure;
     return empty(
       icons.search,
       failure ? "The search failed" : "Nothing matches",
       failure
         ? h("p", null, literals(failure.message), ".")
-        : h("p", null, "No skill fits ", h("q", { dir: "auto" }, this.finder.found?.query ?? ""), "."),
+        : h("p", null, "No skill fits ", h("q", { dir: "auto" }, found?.query ?? ""), "."),
       h("button", { onclick: clear }, "Clear the search"),
     );
   }
@@ -189,17 +209,9 @@ export class SkillsView {
   }
 }
 
-/** Return the names that several skills have. */
-function repeatedNames(skills: Skill[]): Set<string> {
-  const once = new Set<string>();
-  const again = new Set<string>();
-  for (const { name } of skills) (once.has(name) ? again : once).add(name);
-  return again;
-}
-
-function row(skill: Skill, repeated: boolean): Node[] {
+function row(skill: Skill): Node[] {
   const problems = skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem"));
-  const path = repeated && h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))));
+  const path = skill.repeated && h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))));
   const under = [
     skill.withheld && badge("not approved", "warn"),
     skill.customized && badge("Customized", "accent"),
