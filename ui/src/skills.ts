@@ -10,7 +10,7 @@ import { VirtualList } from "./list";
 import type { Notices } from "./notices";
 import { badge, empty, literals } from "./pieces";
 import type { Router } from "./router";
-import type { Section } from "./rows";
+import type { Section, SkillRows } from "./rows";
 import type { State, Store } from "./store";
 
 export class SkillsView {
@@ -34,9 +34,11 @@ export class SkillsView {
   readonly element: HTMLElement;
   private state: State;
   private placed = false;
+  private revealed = false;
+  private wanted = "";
 
   constructor(
-    store: Store,
+    private readonly store: Store,
     private readonly router: Router,
     notices: Notices,
   ) {
@@ -49,14 +51,15 @@ export class SkillsView {
       waiting: () => [h("p", { class: "waiting" }, "Loading…")],
       look: (skill) => this.finder.look(skill),
       left: () => this.focusSearch(),
-      chosen: (skill) => router.go({ view: "skills", skill: skill.uri }),
+      chosen: (skill) => {
+        this.revealed = true; // it is where the person has found it
+        router.go({ view: "skills", skill: skill.uri });
+      },
       settled: () => this.remember(),
     });
     this.list.element.id = "skill-list";
     store.section = () => this.section();
     store.more = () => this.draw(false);
-    const { query } = router.remembered();
-    if (query) this.search(query);
     this.detail = new Detail(store, router, notices);
     this.element = h(
       "div",
@@ -82,6 +85,8 @@ export class SkillsView {
     this.detail.element.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.defaultPrevented) this.close(event);
     });
+    const { query } = router.remembered();
+    if (query) this.search(query);
   }
 
   /** Go back from a skill to the list. Where there is only room for one of them, close the skill. */
@@ -122,16 +127,25 @@ export class SkillsView {
     if (this.state.rows && !this.placed) {
       this.placed = true;
       this.list.begin(this.router.remembered().top);
-      this.list.reveal();
     }
+    if (this.state.rows && skill && !this.revealed) this.reveal(skill, this.state.rows);
     void this.detail.show(skill, this.state);
+  }
+
+  /** Scroll to the skill with which the page was opened. Its part of the list may have to be loaded first. */
+  private reveal(skill: string, rows: SkillRows): void {
+    this.revealed = this.finder.found !== null || this.wanted === skill || rows.indexOf(skill) >= 0;
+    this.wanted = this.revealed ? "" : skill;
+    if (this.revealed) this.list.reveal();
+    else void this.store.load();
   }
 
   /** Return which skills to load: those that are shown now or, at first, those at the remembered place. */
   private section(): Section {
     const section = this.list.section();
     if (this.finder.found) return { ...section, key: "", at: 0 };
-    return this.placed ? section : { ...section, key: this.router.remembered().top || this.router.place.skill };
+    if (this.placed && !this.wanted) return section;
+    return { ...section, key: this.wanted || this.router.remembered().top || this.router.place.skill };
   }
 
   /** Remember the place in the list, for when the browser comes back to the page. */
