@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, Response, Route, expect
+from playwright.async_api import Browser, Locator, Page, Response, Route, expect
 
 from tests.support.axe import violations
 from tests.support.browser import DESK, PHONE, page_of
@@ -74,7 +74,7 @@ async def assert_few_rows(page: Page) -> None:
     assert 0 < await page.locator(".row").count() < MOST_ROWS
 
 
-def row(page: Page, number: int) -> Any:
+def row(page: Page, number: int) -> Locator:
     return page.locator(".row", has=page.locator("strong", has_text=name(number)))
 
 
