@@ -169,7 +169,7 @@ async def test_the_keyboard_reaches_both_ends_and_pages(page: Page) -> None:
     await assert_few_rows(page)
 
 
-async def test_a_row_that_is_still_loading_opens_when_it_is_there(page: Page) -> None:
+async def test_a_loading_row_opens_when_it_is_loaded(page: Page) -> None:
     held: list[Route] = []
     asked = asyncio.Event()
 
@@ -214,7 +214,7 @@ async def test_a_link_scrolls_to_a_skill_in_the_middle(browser: Browser, large: 
         await expect(row(page, 1543)).to_have_attribute("aria-selected", "true")
 
 
-async def test_a_link_in_the_page_loads_the_part_with_the_skill(page: Page) -> None:
+async def test_a_link_in_the_page_loads_its_part(page: Page) -> None:
     await page.evaluate(f"location.hash = '#/skills/team-22/{name(2200)}'")
     await expect(page.locator(".head h1")).to_have_text(name(2200))
     await expect(row(page, 2200)).to_be_in_viewport()
@@ -276,7 +276,7 @@ async def test_changes_above_do_not_move_what_is_read(page: Page, home: Path) ->
     await expect(page.locator(".row strong").first).to_have_text(name(0), timeout=20_000)
 
 
-async def test_a_part_that_cannot_be_loaded_is_loaded_when_asked_again(page: Page) -> None:
+async def test_a_part_that_failed_is_loaded_on_retry(page: Page) -> None:
     await page.route(CALL, lambda route: route.abort())
     await page.locator("#skill-list").evaluate(TO_END)
     await expect(page.locator(".banner")).to_be_visible()

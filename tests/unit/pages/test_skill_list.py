@@ -77,7 +77,7 @@ def test_the_part_of_each_skill_is_found(given: tuple[list[tuple[str, str]], ...
 
 
 @given(sources)
-def test_counts_and_repeated_names_are_those_of_all_skills(given: tuple[list[tuple[str, str]], ...]) -> None:
+def test_counts_and_repeated_names_cover_all_skills(given: tuple[list[tuple[str, str]], ...]) -> None:
     found = catalog(*given)
     skills = SkillList(found)
     entries = found.entries.values()
@@ -129,7 +129,7 @@ async def overview() -> Overview:
     return Overview(library, cast("Any", NothingToChange()))
 
 
-async def test_the_part_around_a_skill_starts_at_a_multiple_of_its_size(overview: Overview) -> None:
+async def test_a_part_around_a_skill_is_aligned(overview: Overview) -> None:
     whole: Any = overview.skills(0, 500)
     uris = [each["uri"] for each in whole["skills"]]
     page: Any = overview.skills(0, 50, around=uris[77])
