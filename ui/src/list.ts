@@ -2,6 +2,7 @@
 
 import { fill, h } from "./dom";
 import type { Items, Section } from "./rows";
+import { BEYOND } from "./rows";
 
 interface Options<T> {
   label: string;
@@ -25,8 +26,6 @@ interface Row<T> {
   element: HTMLElement;
 }
 
-const BEYOND = 6;
-/** Additional rows above and below the visible ones, so that fast scrolling shows no gaps. */
 const HIGHEST = 12_000_000;
 /** Maximum height in pixels. Browsers cut higher elements off. */
 const STILL = 200;

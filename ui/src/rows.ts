@@ -4,6 +4,8 @@ import type { Skill, SkillPage } from "./backend";
 
 export const PART = 50;
 /** Number of skills in one part. */
+export const BEYOND = 6;
+/** Additional rows above and below the visible ones, so that fast scrolling shows no gaps. */
 const KEPT = 40;
 /** Maximum number of parts that are kept. */
 const AT_ONCE = 2;
@@ -65,8 +67,10 @@ export class SkillRows implements Items<Skill> {
   async open({ key, at, rows }: Section): Promise<void> {
     this.put(await this.options.load(start(at), PART, key || undefined));
     if (this.length && !this.parts.size) this.put(await this.options.load(start(this.length - 1), PART));
-    const first = Math.max(0, key ? this.indexOf(key) : Math.min(at, this.length - 1));
-    for (let offset = start(first); offset < Math.min(first + rows, this.length); offset += PART) {
+    const now = key ? this.indexOf(key) : -1;
+    const first = Math.max(0, now >= 0 ? now : Math.min(at, this.length - 1));
+    const end = Math.min(first + rows + BEYOND, this.length);
+    for (let offset = start(Math.max(0, first - BEYOND)); offset < end; offset += PART) {
       if (!this.parts.has(offset)) this.put(await this.options.load(offset, PART));
     }
   }
