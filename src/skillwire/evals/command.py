@@ -23,7 +23,7 @@ from skillwire.evals.levels.routing import CLAIM, route
 from skillwire.evals.report import EvalReport, compare, read_earlier
 from skillwire.evals.reports.folder import write_folder
 from skillwire.evals.reports.terminal import print_budgets, print_report
-from skillwire.evals.reports.wording import percent
+from skillwire.evals.reports.wording import rate_text
 from skillwire.evals.search_area import use_stored_index
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.library import Library
@@ -107,7 +107,7 @@ def evaluate(
             "evidence: {kind, rank, first, weak}, words}], skills: [{skill, trigger: {count, total, rate, "
             "interval}, false: {count, total, rate, interval}}], confusions: [{skill, used, cases, words}], "
             "rates: {trigger, false}, interval: {trigger, false}, complete, problems, comparison?: "
-            "{cases, before, after, difference, interval, fixed, broken}} or {level, skills: [{skill, "
+            "{cases, before, after, difference, interval, fixed, broken, gone}} or {level, skills: [{skill, "
             "clients: [{client, way, verdict, reason}]}]}"
         ),
     ] = False,
@@ -125,8 +125,8 @@ def evaluate(
 
     `--level budget` shows which clients would show models the whole description of each skill.
 
-    Exit code 1: there are no cases, a file with cases has an error, or a rate is beyond its threshold. A
-    case that does not pass does not change the exit code without a threshold.
+    Exit code 1: there are no cases, a skill or a file with cases has an error, or a rate is beyond its
+    threshold. Without a threshold, cases that do not pass do not change the exit code.
 
     For example:
 
@@ -161,7 +161,8 @@ def evaluate(
     results = tuple(anyio.run(route, library, found))
     skills = len(VisibleSkills.of(library).for_models())
     comparison = None if earlier is None else compare(results, earlier)
-    report = EvalReport(results, skills, found.problems, comparison)
+    complete = not errors and all(each.severity is not Severity.ERROR for each in found.problems)
+    report = EvalReport(results, skills, found.problems, comparison, complete=complete)
     if json:
         print_json(report.to_json())
     else:
@@ -169,8 +170,7 @@ def evaluate(
     if out is not None:
         write_folder(report, out)
         print_notice(f"open {quoted(str(out / 'index.html'))} in a browser")
-    failed = any(each.severity is Severity.ERROR for each in found.problems)
-    return 1 if _exceeds(report, min_trigger_rate, max_false_rate) or failed else 0
+    return 1 if _exceeds(report, min_trigger_rate, max_false_rate) or not complete else 0
 
 
 def _evaluate_budget(library: Library, chosen: Sequence[SkillRecord], *, as_json: bool) -> int:
@@ -251,10 +251,11 @@ def _exceeds(report: EvalReport, lowest: float | None, highest: float | None) ->
     rates, beyond = report.rates, False
     trigger, false = rates.trigger.value, rates.false.value
     if lowest is not None and (trigger is None or trigger < lowest):
-        shown = "there are no cases for it" if trigger is None else f"it is {percent(trigger)}"
-        print_notice(f"the trigger rate is below {percent(lowest)}: {shown} ({CLAIM})")
+        print_notice(f"the trigger rate is below {lowest:g}: {rate_text(rates.trigger)}")
         beyond = True
     if highest is not None and false is not None and false > highest:
-        print_notice(f"the false rate is above {percent(highest)}: it is {percent(false)} ({CLAIM})")
+        print_notice(f"the false rate is above {highest:g}: {rate_text(rates.false)}")
         beyond = True
+    if beyond:
+        print_notice(f"this is {CLAIM}")
     return beyond

@@ -29,6 +29,8 @@ class Comparison:
     difference: PairedDifference
     fixed: tuple[CaseResult, ...]
     broken: tuple[CaseResult, ...]
+    gone: int = 0
+    """The number of cases that only the earlier report has."""
 
     def to_json(self) -> dict[str, object]:
         value, interval = self.difference.value, self.difference.interval
@@ -40,6 +42,7 @@ class Comparison:
             "interval": rounded_interval(interval),
             "fixed": [{"id": each.case.id, "skill": each.skill} for each in self.fixed],
             "broken": [{"id": each.case.id, "skill": each.skill} for each in self.broken],
+            "gone": self.gone,
         }
 
 
@@ -52,6 +55,8 @@ class EvalReport:
     """The number of skills in the library that models may load."""
     problems: tuple[Problem, ...] = ()
     comparison: Comparison | None = None
+    complete: bool = True
+    """Whether all cases were used. Cases with errors, and those of skills with errors, are not."""
 
     @property
     def rates(self) -> Rates:
@@ -86,7 +91,7 @@ class EvalReport:
                 "trigger": rounded_interval(rates.trigger.interval),
                 "false": rounded_interval(rates.false.interval),
             },
-            "complete": True,
+            "complete": self.complete,
             "problems": [each.to_json() for each in self.problems],
             **({} if self.comparison is None else {"comparison": self.comparison.to_json()}),
         }
@@ -123,7 +128,8 @@ def compare(results: tuple[CaseResult, ...], earlier: Mapping[Key, bool]) -> Com
     counts = PairedDifference(
         passing, len(broken), len(fixed), len(both) - passing - len(broken) - len(fixed)
     )
-    return Comparison(counts, fixed, broken)
+    gone = len(earlier.keys() - {_key(each) for each in results})
+    return Comparison(counts, fixed, broken, gone)
 
 
 def _key(result: CaseResult) -> Key:

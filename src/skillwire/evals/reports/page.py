@@ -80,7 +80,7 @@ def _tile(title: str, rate: Rate, *, good_is_high: bool) -> str:
         kind = _kind(rate.value if good_is_high else 1 - rate.value)
         below = (
             f"{_track(rate.interval, rate.value)}<small>{rate.successes:,} of {rate.total:,}. "
-            f"With 95 % confidence, {interval_text(rate.interval)}.</small>"
+            f"With 95&nbsp;% confidence, {interval_text(rate.interval).replace(' %', '&nbsp;%')}.</small>"
         )
     return (
         f'<section class="card tile"><p class="soft">{escape(title.capitalize())}</p>'
@@ -110,7 +110,7 @@ def _comparison(comparison: Comparison) -> str:
         below = (
             f"{_track(difference.interval, difference.value, -1, 1)}"
             f"<small>{len(comparison.fixed):,} fixed, {len(comparison.broken):,} broken, "
-            f"of {difference.total:,}. With 95 % confidence, {low} to {high} points.</small>"
+            f"of {difference.total:,}. With 95&nbsp;% confidence, {low} to {high} points.</small>"
         )
     return (
         '<section class="card tile"><p class="soft">Compared with the earlier report</p>'

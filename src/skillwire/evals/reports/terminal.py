@@ -164,6 +164,8 @@ def _print_comparison(printer: _Printer, comparison: Comparison) -> None:
         for each in results[:_MAX_GROUPS]:
             printer.wrapped(f"{title}: {each.skill}: “{shorten(each.case.query)}”", 2, style)
         printer.more(_MAX_GROUPS, len(results))
+    if comparison.gone:
+        printer.wrapped(f"only in the earlier report: {pluralize(comparison.gone, 'case')}", 2, "yellow")
 
 
 def print_budgets(budgets: Sequence[SkillBudget]) -> None:
