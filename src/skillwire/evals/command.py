@@ -60,7 +60,7 @@ def evaluate(
         list[str] | None,
         Parameter(
             group=SELECTION,
-            metavar="NAME|PATTERN",
+            metavar="NAME",
             help="Only the cases of this skill, or of the skills that match (repeatable).",
         ),
     ] = None,

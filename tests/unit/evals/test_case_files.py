@@ -130,7 +130,7 @@ def test_prompts_and_assertions_are_other_names() -> None:
     ]
 
 
-def test_a_file_that_starts_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     found = with_cases(tmp_path, {"a.json": b"\xef\xbb\xbf" + json.dumps([TRIGGER]).encode()})
     assert (found.count, found.problems) == (1, ())
 
@@ -170,7 +170,7 @@ def test_a_trigger_case_survives_a_round_trip(query: str, should: bool) -> None:
         ({"prompt": "x", "expected_output": []}, "[0].expected_output"),
     ],
 )
-def test_a_bad_case_is_reported_with_its_place_and_others_go_on(case: object, field: str) -> None:
+def test_a_bad_case_is_reported_and_others_are_read(case: object, field: str) -> None:
     cases, (fault,) = parse([case, TRIGGER])
     assert fault.field == field
     assert [each.id for each in cases] == ["f#2"]
@@ -272,7 +272,7 @@ def test_a_file_that_names_another_skill_is_not_used(tmp_path: Path) -> None:
     assert (found.count, faults(found)) == (1, [("refunds/evals/a.json", Rule.EVAL_SKILL, "")])
 
 
-def test_cases_in_a_named_file_belong_to_the_skills_that_they_name(tmp_path: Path) -> None:
+def test_cases_in_a_named_file_name_their_skills(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "refunds")
     write_skill(tmp_path / "skills", "invoices")
     cases = [{**TRIGGER, "skill": "refunds"}, {**TRIGGER, "skill": "nope"}, TRIGGER]

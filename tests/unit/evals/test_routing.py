@@ -111,12 +111,12 @@ def test_changing_the_words_removes_the_confusion(tmp_path: Path) -> None:
     assert set(before.words) == {"customer", "money"}
 
 
-def test_words_that_a_skill_lacks_explain_that_it_is_not_found(tmp_path: Path) -> None:
+def test_missing_words_explain_that_no_skill_is_found(tmp_path: Path) -> None:
     (found,) = results(tmp_path, {"refunds": [("the parcel arrived smashed", True)]})
     assert (found.verdict, set(found.words)) == (Verdict.NONE, {"parcel", "arrived", "smashed"})
 
 
-def test_words_that_a_skill_has_explain_that_it_is_used_wrongly(tmp_path: Path) -> None:
+def test_words_of_a_skill_explain_that_it_is_used_wrongly(tmp_path: Path) -> None:
     (found,) = results(tmp_path, {"refunds": [("returns of an order of printers", False)]})
     assert (found.verdict, found.passed) == (Verdict.TRIGGERED, False)
     assert set(found.words) == {"returns", "order"}

@@ -462,7 +462,7 @@ _skillwire() {
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
                 '--level=[budget]:LEVEL:(budget routing)' \
-                '*--skill=[Only the cases of this skill, or of the skills that match (repeatable).]:NAME|PATTERN:' \
+                '*--skill=[Only the cases of this skill, or of the skills that match (repeatable).]:NAME:' \
                 '*--cases=[Also read cases from this file (repeatable).]:FILE:_files' \
                 '--compare=[Compare with an earlier report of eval --json.]:REPORT:' \
                 '--min-trigger-rate=[Exit with code 1 if fewer requests lead to the skill that should be used, such as 0.9.]:RATE:' \

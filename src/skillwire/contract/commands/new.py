@@ -51,7 +51,7 @@ def new_skill(name: str, *, key: str | None) -> str:
 
 def new_evals(name: str) -> bytes:
     """Return the text of a new `evals/evals.json`, with one case to edit."""
-    case = {
+    case: dict[str, object] = {
         "id": 1,
         "prompt": f"Help me with {name.replace('-', ' ')}.",
         "expected_output": "Describe here what a good result is like.",
