@@ -11,12 +11,13 @@ from skillwire.errors import ConflictError
 from skillwire.library.library import Library
 
 
-def content_words(text: str) -> list[str]:
-    """Return the different words of a query that say what it is about, as the search splits it."""
+def content_terms(text: str) -> dict[str, str]:
+    """Return the different words of a text that say what it is about, with the terms of the search index."""
     module = _import("skillwire.search.text")
     terms = module.term_of_word()
-    found = (word for word in module.words(text) if terms[word] and word not in module.LIGHT_WORDS)
-    return list(dict.fromkeys(found))
+    return {
+        word: term for word in module.words(text) if (term := terms[word]) and word not in module.LIGHT_WORDS
+    }
 
 
 async def doctor_report(library: Library) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class CaseResult:
     case: TriggerCase
     evidence: SearchEvidence
     words: tuple[str, ...] = ()
-    """Words of the query that explain a case that did not pass, the rarest first.
+    """Words of the query that explain a case that did not pass, in their order.
 
     Another skill was used: words that it has in its name or description, and this skill does not. No skill
     was used: words that this skill does not have there. The skill was used wrongly: words that it has there.

@@ -4,13 +4,13 @@ The search is that of the tool `search-skills`, for models, in the whole library
 skills have words in common, but not what a model would do.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from skillwire.core.record import SkillRecord
 from skillwire.evals.case_files import CaseSet
 from skillwire.evals.cases import TriggerCase
-from skillwire.evals.search_area import content_words
+from skillwire.evals.search_area import content_terms
 from skillwire.evals.verdict import CaseResult, SearchEvidence, Verdict
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.library import Library
@@ -18,14 +18,9 @@ from skillwire.library.search import MAX_LIMIT, Audience, SearchResult
 
 CLAIM = "a proxy by words, not a model"
 """What every report of this level says."""
-_PROMINENT = frozenset({"name", "description", "metadata"})
-"""Where a word says what a skill is for."""
-_MAX_PAGES = 4
-_MAX_WORDS = 40
-"""Maximum number of words of one query that are looked up."""
-_MAX_SHOWN = 6
-_MAX_LOOKUPS = 2_000
-"""Maximum number of words that are looked up for one report."""
+_PAGES = (3, *([MAX_LIMIT] * 4))
+"""The numbers of results that are asked for, until the skill is among them. Few are enough for most cases."""
+_MAX_WORDS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,70 +56,63 @@ def find_confusions(results: Iterable[CaseResult]) -> list[Confusion]:
     return sorted(found, key=lambda each: (-len(each.results), each.skill, each.used))
 
 
-async def route(
-    library: Library, cases: CaseSet, progress: Callable[[int], None] = lambda _: None
-) -> list[CaseResult]:
-    """Search for the query of every case. `progress` is called with the number of finished cases."""
+async def route(library: Library, cases: CaseSet) -> list[CaseResult]:
+    """Search for the query of every case, in order."""
     router = _Router(library)
-    names = VisibleSkills.of(library).names
-    results: list[CaseResult] = []
-    for each in cases.skills:
-        name = names.handle(each.skill)
-        for case in each.questions:
-            results.append(await router.result(name, each.skill, case))
-            progress(len(results))
-    return results
+    return [await router.result(each.skill, case) for each in cases.skills for case in each.questions]
 
 
 class _Router:
-    """Searches a library for models. Words that were looked up are kept."""
+    """Searches a loaded library for models."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._known: dict[str, tuple[int, dict[str, frozenset[str]]]] = {}
+        self._names = VisibleSkills.of(library).names
+        self._terms: dict[str, frozenset[str]] = {}
+        """The terms in the name and description of each skill that was asked for, by URI."""
 
-    async def result(self, name: str, skill: SkillRecord, case: TriggerCase) -> CaseResult:
+    async def result(self, skill: SkillRecord, case: TriggerCase) -> CaseResult:
         found, weak = await self._search(case.query, skill.uri)
         rank = next((each.rank for each in found if each.uri == skill.uri), None)
         evidence = SearchEvidence(rank, found[0].name if found else "", weak)
-        result = CaseResult(name, case, evidence)
+        result = CaseResult(self._names.handle(skill), case, evidence)
         if result.passed:
             return result
-        return replace(result, words=await self._words(result, skill.uri, found[0].uri if found else ""))
+        return replace(result, words=self._words(result, skill.uri, found[0].uri if found else ""))
 
     async def _search(self, query: str, wanted: str) -> tuple[list[SearchResult], bool]:
         """Return the results up to the wanted skill, and whether all of them are weak."""
         found: list[SearchResult] = []
         cursor, weak = None, False
-        for _ in range(_MAX_PAGES):
-            page = await self._library.search(query, limit=MAX_LIMIT, cursor=cursor, audience=Audience.MODELS)
+        for limit in _PAGES:
+            page = await self._library.search(query, limit=limit, cursor=cursor, audience=Audience.MODELS)
             found += page.results
             weak, cursor = weak or page.weak, page.next_cursor
             if cursor is None or any(each.uri == wanted for each in page.results):
                 break
         return found, weak
 
-    async def _words(self, result: CaseResult, skill: str, first: str) -> tuple[str, ...]:
+    def _words(self, result: CaseResult, skill: str, first: str) -> tuple[str, ...]:
         """Return the words that explain a result that did not pass, as `CaseResult.words` defines them."""
-        told: list[tuple[int, str]] = []
-        for word in content_words(result.case.query)[:_MAX_WORDS]:
-            total, where = await self._look_up(word)
-            own = not _PROMINENT.isdisjoint(where.get(skill, ()))
-            match result.verdict:
-                case Verdict.OTHER:
-                    tells = not own and not _PROMINENT.isdisjoint(where.get(first, ()))
-                case Verdict.NONE:
-                    tells = not own
-                case Verdict.TRIGGERED:
-                    tells = own
-            if tells:
-                told.append((total, word))
-        return tuple(word for _, word in sorted(told, key=lambda each: each[0])[:_MAX_SHOWN])
+        own = self._terms_of(skill)
+        match result.verdict:
+            case Verdict.OTHER:
+                telling = self._terms_of(first) - own
+            case Verdict.TRIGGERED:
+                telling = own
+            case Verdict.NONE:
+                telling = None
+        asked = content_terms(result.case.query)
+        words = [
+            word
+            for word, term in asked.items()
+            if (term in telling if telling is not None else term not in own)
+        ]
+        return tuple(words[:_MAX_WORDS])
 
-    async def _look_up(self, word: str) -> tuple[int, dict[str, frozenset[str]]]:
-        """Return the number of skills that have a word, and where each of them has it, by URI."""
-        if word not in self._known and len(self._known) < _MAX_LOOKUPS:
-            # The mark at the end says that the word is complete.
-            found, _ = await self._search(f"{word}.", "")
-            self._known[word] = len(found), {each.uri: frozenset(each.fields) for each in found}
-        return self._known.get(word, (0, {}))
+    def _terms_of(self, uri: str) -> frozenset[str]:
+        if uri not in self._terms:
+            record = self._library.catalog.entries.get(uri)  # templates have no record
+            text = "" if record is None else f"{record.name}\n{record.description}\n{record.when_to_use}"
+            self._terms[uri] = frozenset(content_terms(text).values())
+        return self._terms[uri]
