@@ -7,6 +7,9 @@ from enum import StrEnum
 from skillwire.evals.cases import TriggerCase
 from skillwire.evals.statistics import Rate
 
+MAX_RANK = 50
+"""Number of results among which the skill of a case is looked for."""
+
 
 class Verdict(StrEnum):
     """Which skill was used."""
@@ -23,7 +26,7 @@ class SearchEvidence:
     """What the search for a query returned, as models get it from the tool `search-skills`."""
 
     rank: int | None
-    """The rank of the skill of the case; None if it is not among the results."""
+    """The rank of the skill of the case; None if it is not among the first `MAX_RANK` results."""
     first: str
     """The name of the first result. Empty if there is none."""
     weak: bool

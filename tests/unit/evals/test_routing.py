@@ -153,15 +153,18 @@ def test_ranks_are_those_of_the_search_for_models(tmp_path: Path, seed: int) -> 
     anyio.run(check)
 
 
-def test_a_skill_far_down_the_list_has_its_rank(tmp_path: Path) -> None:
-    for number in range(120):
+@pytest.mark.parametrize(("place", "rank"), [(2, 3), (3, 4), (49, 50), (50, None)])
+def test_a_skill_down_the_list_has_its_rank(tmp_path: Path, place: int, rank: int | None) -> None:
+    for number in range(60):
         write(tmp_path / f"s{number:03}", {"SKILL.md": skill_md(f"s{number:03}", "Handles orders of goods.")})
-    write(tmp_path / "s099", {"evals/a.json": '[{"query": "orders of goods", "should_trigger": true}]'})
+    write(
+        tmp_path / f"s{place:03}", {"evals/a.json": '[{"query": "orders of goods", "should_trigger": true}]'}
+    )
     library = Library([FolderSource(tmp_path)])
     anyio.run(library.load)
     cases = read_case_set(library.catalog, library.catalog.entries.values(), (), _unknown)
     (found,) = anyio.run(route, library, cases)
-    assert (found.evidence.rank, found.evidence.first) == (100, "s000")
+    assert (found.evidence.rank, found.evidence.first) == (rank, "s000")
 
 
 def test_evidence_without_a_result_has_no_rank() -> None:

@@ -11,14 +11,14 @@ from skillwire.core.record import SkillRecord
 from skillwire.evals.case_files import CaseSet
 from skillwire.evals.cases import TriggerCase
 from skillwire.evals.search_area import content_terms
-from skillwire.evals.verdict import CaseResult, SearchEvidence, Verdict
+from skillwire.evals.verdict import MAX_RANK, CaseResult, SearchEvidence, Verdict
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.library import Library
-from skillwire.library.search import MAX_LIMIT, Audience, SearchResult
+from skillwire.library.search import Audience, SearchResult
 
 CLAIM = "a proxy by words, not a model"
 """What every report of this level says."""
-_PAGES = (3, *([MAX_LIMIT] * 4))
+_PAGES = (3, MAX_RANK - 3)
 """The numbers of results that are asked for, until the skill is among them. Few are enough for most cases."""
 _MAX_WORDS = 6
 
