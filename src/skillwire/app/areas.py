@@ -31,6 +31,7 @@ AREAS = (
     Registration("drive", "skillwire.drive.area"),
     Registration("packing", "skillwire.packing.area"),
     Registration("search", "skillwire.search.area", always=True),
+    Registration("evals", "skillwire.evals.area"),
     Registration("pages", "skillwire.pages.area", always=True),
 )
 

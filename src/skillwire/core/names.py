@@ -33,6 +33,8 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *([.:].*)?", re.IGNORECASE)
 SCHEME = "skill://"
 SKILL_FILE = "SKILL.md"
+EVALS_FOLDER = "evals"
+"""The folder of a skill with its eval cases. Models must not read the expected answers in it."""
 # RFC 3986. The first segment is the authority of the URI, so it must be a reg-name; the others may also
 # contain `:` and `@`.
 _REG_NAME = "!$&'()*+,;="

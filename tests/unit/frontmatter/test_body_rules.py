@@ -124,6 +124,11 @@ def test_a_typo_in_a_link_gets_the_right_path() -> None:
     assert problem.hint == "write `references/policy.md`, or add the file"
 
 
+def test_a_link_to_evals_says_that_they_are_not_served() -> None:
+    (problem,) = problems("[x](evals/evals.json)", files={"SKILL.md", "data/evals.json"})
+    assert "`evals` is not served" in problem.hint
+
+
 @pytest.mark.parametrize("body", ["See FORMS.md.", "See `FORMS.md`", "[x](Forms.md)", "`sh ./FORMS.md`"])
 def test_a_file_in_another_case_has_its_own_rule(body: str) -> None:
     (problem,) = problems(body, files={"SKILL.md", "forms.md"})

@@ -40,7 +40,7 @@ _skillwire() {
     done
     case $command in
         serve)
-            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --semantic --help'
+            options='--http --static --prefix --follow-links --include-evals --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --semantic --help'
             valued=' --prefix --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
             ;;
         check)
@@ -155,13 +155,17 @@ _skillwire() {
             options='--client --context-window --catalog-tokens --json --follow-links --config --with-config --no-config --help'
             valued=' --client --context-window --catalog-tokens --config '
             ;;
+        eval)
+            options='--level --skill --cases --compare --min-trigger-rate --max-false-rate --out --json --follow-links --config --with-config --no-config --help'
+            valued=' --level --skill --cases --compare --min-trigger-rate --max-false-rate --out --config '
+            ;;
         help)
             options=''
             valued='  '
             ;;
         *)
             options='-h --help -V --version'
-            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor help'
+            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval help'
             ;;
     esac
     if [[ -z $command ]]; then
@@ -308,6 +312,14 @@ _skillwire() {
             'doctor --context-window') _skillwire_nothing ;;
             'doctor --catalog-tokens') _skillwire_nothing ;;
             'doctor --config') : ;;
+            'eval --level') _skillwire_words 'budget routing' ;;
+            'eval --skill') _skillwire_nothing ;;
+            'eval --cases') : ;;
+            'eval --compare') _skillwire_nothing ;;
+            'eval --min-trigger-rate') _skillwire_nothing ;;
+            'eval --max-false-rate') _skillwire_nothing ;;
+            'eval --out') _skillwire_folders ;;
+            'eval --config') : ;;
         esac
         return
     fi
@@ -344,7 +356,8 @@ _skillwire() {
         'pack '*) : ;;
         'search '*) _skillwire_nothing ;;
         'doctor '*) : ;;
-        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor' ;;
+        'eval '*) : ;;
+        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval' ;;
         *) _skillwire_nothing ;;
     esac
 }

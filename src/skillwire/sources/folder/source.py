@@ -84,13 +84,15 @@ class FolderSource(Source):
         label: str | None = None,
         limits: Limits | None = None,
         follow_links: bool = False,
+        include_evals: bool = False,
         keep_good: bool = False,
         digests: Path | None = None,
     ) -> None:
         """Serve the skills below `root`. Nothing is read before the first scan.
 
-        With `follow_links`, links to files and folders outside `root` are followed. With `keep_good`, if an
-        edit breaks a skill, its last good version is served until the skill is fixed.
+        With `follow_links`, links to files and folders outside `root` are followed. With `include_evals`, the
+        folder `evals` of each skill is served, too. With `keep_good`, if an edit breaks a skill, its last
+        good version is served until the skill is fixed.
         `digests` is a folder for the scan cache, which makes the next start faster. Raises `PlatformError` on
         Windows, and `InvalidValueError` if `root` is the address of another source.
         """
@@ -101,6 +103,7 @@ class FolderSource(Source):
         self.label = label or ("skills" if name_fault(name) else name)
         self._limits = limits or Limits()
         self._follow_links = follow_links
+        self._include_evals = include_evals
         self._facts = FileFactsCache(SpillFile() if keep_good else None)
         self._scan_cache = None if digests is None else ScanCache(digests, self.root, self._limits)
         self._tree = Tree(self._facts)
@@ -247,7 +250,7 @@ class FolderSource(Source):
         """
         check_readable(os.fspath(self.root))
         try:
-            ignored = IgnoreRules.at(self.root)
+            ignored = IgnoreRules.at(self.root, include_evals=self._include_evals)
         except SourceBusyError:  # the ignore file is not the cause, so this must not hide all skills
             raise
         except SourceError as error:
