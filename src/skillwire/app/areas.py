@@ -33,6 +33,7 @@ AREAS = (
     Registration("search", "skillwire.search.area", always=True),
     Registration("evals", "skillwire.evals.area"),
     Registration("pages", "skillwire.pages.area", always=True),
+    Registration("registry", "skillwire.registry.area"),
 )
 
 
