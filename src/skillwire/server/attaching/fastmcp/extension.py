@@ -32,7 +32,8 @@ from skillwire.protocol.messages import (
 )
 from skillwire.protocol.translate import file_resource
 from skillwire.safe_text import quoted
-from skillwire.server.attaching.fastmcp.view import Selection, SkillHolder, View, view_of
+from skillwire.server.attaching.fastmcp.holder import Selection, SkillHolder
+from skillwire.server.attaching.fastmcp.view import View, view_of
 from skillwire.server.attaching.merge import OriginalHandler
 from skillwire.server.attaching.taken import without_tool_names
 from skillwire.server.build import PRIVATE, Context, Handler, Params, join_instructions, respond
