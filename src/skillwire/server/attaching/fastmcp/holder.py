@@ -10,6 +10,7 @@ from skillwire.authoring.skill import Skill
 from skillwire.features.base import Feature, Method, all_methods
 from skillwire.library.library import Library
 from skillwire.library.library_source import LibrarySource
+from skillwire.server.attaching.cached import CachedResponses
 from skillwire.server.attaching.taken import TakenNames
 from skillwire.server.serve_options import ServeOptions, all_features
 
@@ -24,6 +25,8 @@ class Selection:
     library: Library
     features: Sequence[Feature]
     source: LibrarySource | None = None
+    cached: CachedResponses | None = None
+    """The response cache. Only the selection of all skills has one."""
 
     @property
     def methods(self) -> dict[str, Method]:
@@ -45,7 +48,7 @@ class Selections:
         options: ServeOptions,
         prompts: Mapping[str, Skill],
     ) -> None:
-        self._everything = Selection(library, features)
+        self._everything = Selection(library, features, cached=CachedResponses(features))
         self._options = options
         self._prompts = prompts
         self._known: OrderedDict[frozenset[str], Selection] = OrderedDict()
