@@ -5,6 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, cast
 
+import anyio
+import anyio.lowlevel
 import mcp_types as types
 import pytest
 from fastmcp import Context, FastMCP
@@ -94,7 +96,7 @@ def close_cache(server: Any) -> None:
     if isinstance(server, FastMCP):
         cast("FastMCP[Any]", server).add_middleware(Middleware())
     else:
-        inner(server).middleware.append(see)
+        inner(server).middleware.append(cast("Any", see))
 
 
 async def whole_result(client: Client, method: str, params: dict[str, Any]) -> Any:
@@ -157,7 +159,7 @@ async def test_middleware_of_sdk_server_sees_every_request(make: Any, at: int | 
     server = make()
     attach(server, Watched())
     middleware = inner(server).middleware
-    middleware.insert(len(middleware) if at is None else at, watch)
+    middleware.insert(len(middleware) if at is None else at, cast("Any", watch))
     async with Client(server) as client:
         seen.clear()
         texts = [(await ask(client, "resources/read", uri=URI))["contents"][0]["text"] for _ in range(4)]
@@ -242,10 +244,10 @@ async def test_new_skills_are_hidden_by_earlier_rules() -> None:
         source.put(skill("team/three"))
         source.put(skill("team/four"))
         names: list[str] = []
-        for _ in range(200):
-            if "skill://team/four/SKILL.md" in names:
-                break
-            names = await names_of(client)
+        with anyio.fail_after(30):
+            while "skill://team/four/SKILL.md" not in names:
+                names = await names_of(client)
+                await anyio.lowlevel.checkpoint()
         assert names == ["skill://team/two/SKILL.md", "skill://team/four/SKILL.md"]
 
 
