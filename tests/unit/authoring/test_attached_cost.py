@@ -1,15 +1,18 @@
 """The cost of a request to a server with attached skills: it does not depend on how many skills there are."""
 
+import asyncio
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from types import FrameType
 from typing import Any
 
+import anyio
 import pytest
 from fastmcp import FastMCP
 from mcp import Client
 
 from skillwire import MemorySource, attach
+from skillwire.sources.base import Locations, WatchFilter
 from tests.support.clients import ask, skill
 from tests.support.fastmcp_servers import client_of, fastmcp_server
 from tests.unit.authoring.test_attaching import lowlevel_server, sdk_server
@@ -52,6 +55,15 @@ SERVERS: Mapping[str, Callable[[], Any]] = {
 }
 
 
+class _Unchanged(MemorySource):
+    """A source that is not scanned again, so that only the request works while calls are counted."""
+
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        await anyio.sleep_forever()
+        async for locations in super().changes(watch_filter):
+            yield locations
+
+
 @pytest.mark.parametrize("kind", SERVERS)
 async def test_cost_of_request_is_independent_of_number_of_skills(kind: str) -> None:
     few, many = await _calls(kind, FEW), await _calls(kind, MANY)
@@ -64,7 +76,7 @@ async def _calls(kind: str, number: int) -> dict[str, int]:
     """Return how many Python and C functions each request calls, once it has been answered before."""
     server, is_fastmcp = SERVERS[kind](), kind.startswith("FastMCP")
     skills = [skill(f"team/skill-{each:04}", files={"notes.txt": b"n"}) for each in range(number)]
-    attach(server, MemorySource(skills))
+    attach(server, _Unchanged(skills))
     requests = {**REQUESTS} if is_fastmcp else {**REQUESTS, **SDK_ONLY}
     counted: dict[str, int] = {}
     async with client_of(server) if is_fastmcp else Client(server) as client:
@@ -77,11 +89,13 @@ async def _calls(kind: str, number: int) -> dict[str, int]:
 
 
 async def _count(client: Client, method: str, params: dict[str, Any]) -> int:
+    """Return the number of calls that a request makes in its task, and in the tasks that it starts."""
     count = 0
+    others = asyncio.all_tasks() - {asyncio.current_task()}  # such as the one that fills the search index
 
     def profile(_frame: FrameType, event: str, _argument: object) -> None:
         nonlocal count
-        count += event in {"call", "c_call"}
+        count += event in {"call", "c_call"} and asyncio.current_task() not in others
 
     before = sys.getprofile()
     sys.setprofile(profile)

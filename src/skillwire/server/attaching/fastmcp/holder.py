@@ -1,12 +1,13 @@
 """A provider with skills, and its skills without those that a client may not see."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fastmcp.server.providers.base import Provider
 
 from skillwire.authoring.skill import Skill
+from skillwire.errors import SkillwireError
 from skillwire.features.base import Feature, Method, all_methods
 from skillwire.library.library import Library
 from skillwire.library.library_source import LibrarySource
@@ -14,6 +15,8 @@ from skillwire.server.attaching.cached import CachedResponses
 from skillwire.server.attaching.taken import TakenNames
 from skillwire.server.serve_options import ServeOptions, all_features
 
+_MAX_ATTEMPTS = 20
+"""Attempts to find what a client may see while skills change."""
 _MAX_SELECTIONS = 32
 """Maximum number of cached selections. Clients that see the same skills share a selection."""
 
@@ -52,6 +55,22 @@ class Selections:
         self._options = options
         self._prompts = prompts
         self._known: OrderedDict[frozenset[str], Selection] = OrderedDict()
+
+    async def visible(
+        self, find_hidden: Callable[[], Awaitable[frozenset[str]]]
+    ) -> tuple[Selection, frozenset[str]]:
+        """Return the current skills that `find_hidden` does not return, and what it returned.
+
+        If the skills change in the meantime, asks again, because it does not know the new skills.
+        """
+        library = self._everything.library
+        for _ in range(_MAX_ATTEMPTS):
+            before = library.catalog
+            hidden = await find_hidden()
+            selection = await self.without(hidden)
+            if library.catalog is before:
+                return selection, hidden
+        raise SkillwireError("the skills keep changing; try again")
 
     async def without(self, hidden: frozenset[str]) -> Selection:
         """Return the current skills without `hidden`."""

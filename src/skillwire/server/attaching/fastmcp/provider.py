@@ -208,7 +208,7 @@ class SkillsProvider(SkillHolder):
     async def _selection(self) -> Selection:
         """Return the skills that the requesting client may see."""
         await self.library.ensure_loaded()
-        return await self.selections.without(await self._hidden())
+        return (await self.selections.visible(self._hidden))[0]
 
     async def _components(
         self,

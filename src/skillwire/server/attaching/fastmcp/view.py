@@ -137,8 +137,7 @@ class View:
 
     async def select_visible(self, server: FastMCP[Any]) -> tuple[Selection, frozenset[str]]:
         """Return the skills that the requesting client may see, and the URIs of all hidden skills."""
-        hidden = await self.hidden.find(server)
-        return await self.selections.without(hidden), hidden
+        return await self.selections.visible(lambda: self.hidden.find(server))
 
     async def refresh(self) -> None:
         """Load the library, and bring it up to date with the libraries that it combines."""
