@@ -9,7 +9,7 @@ from typing import Protocol
 from benchmarks import contract, core, drive, live
 from benchmarks.plan import FULL, QUICK, Plan
 from benchmarks.search import run as search
-from benchmarks.speed import parts, run
+from benchmarks.speed import ground, parts, run
 from benchmarks.speed.report import SpeedReport
 
 RESULTS = Path(__file__).parent / "results"
@@ -79,7 +79,7 @@ def _speed(only: Sequence[str], output: Path | None, *, quick: bool) -> None:
             (output / f"{SPEED}.svg").write_text(report.to_svg(), encoding="utf-8")
 
     known = None if output is None else output / f"{SPEED}.json"
-    scale = parts.QUICK if quick else parts.FULL
+    scale = ground.QUICK if quick else ground.FULL
     print(run.run(scale, only, known, write).to_markdown())
 
 

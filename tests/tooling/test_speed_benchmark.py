@@ -12,14 +12,25 @@ from benchmarks.machine import Machine
 from benchmarks.results import Unit
 from benchmarks.speed.bars import bars
 from benchmarks.speed.contestants import BARE, ECHO, FASTMCP, HTTP, OURS, RAW, ROUTE, STDIO, contestants
+from benchmarks.speed.ground import LISTING, NOTICED, QUICK, SCAN, Scale
 from benchmarks.speed.measures import TOO_LONG, Measure, Measures, paired
-from benchmarks.speed.parts import LISTING, NOTICED, PARTS, QUICK, SCAN, Scale
+from benchmarks.speed.parts import PARTS
 from benchmarks.speed.processes import Running, answer_of
 from benchmarks.speed.report import SpeedReport
 from benchmarks.trees import Tree, grow
 
 READ = "`resources/read` of 3 KB, 16 in flight: requests a second"
-SCALE = Scale((100, 1_000, 5_000), rounds=2, large_rounds=2, often=1_000, reads=2, turn=0.1, edits=1)
+SCALE = Scale(
+    (100, 1_000, 5_000),
+    rounds=2,
+    large_rounds=2,
+    often=1_000,
+    reads=2,
+    turn=0.1,
+    edits=1,
+    traces=10,
+    busy_turn=0.1,
+)
 
 
 def report_of(*measures: Measure) -> SpeedReport:
