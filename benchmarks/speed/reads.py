@@ -124,8 +124,9 @@ def traced(ground: Ground) -> None:
                 for number in range(1, ground.scale.traces + 1)
             ]
             running.ask("resources/read", uri=uris[0])
-            running.turn(plain, 1, 2 * len(uris), PATIENCE)  # warm up: every answer is cached
-            sent = 0
+            # Warm up: every answer is cached, and everything is imported.
+            running.turn(plain, 1, 2 * len(uris), PATIENCE)
+            sent = running.turn(with_trace, 1, len(uris), PATIENCE).requests
             for turn in range(ground.scale.reads):
                 for what in (UNTRACED, TRACED) if turn % 2 == 0 else (TRACED, UNTRACED):
                     # Start after the trace contexts that were already sent.

@@ -39,9 +39,7 @@ chart, full bars are repeated reads. The pale bar below is the same program with
 - FastMCP and `agentskills-mcp-server` are measured with up to 1,000 skills. For each file once, they are
   started in 3 rounds only.
 """
-_NOT_INSTALLED = (
-    "`agentskills-mcp-server` was not measured. It needs Python 3.12 or newer, which was not found.\n"
-)
+_NOT_INSTALLED = "`agentskills-mcp-server` was not measured in this run. It needs Python 3.12 or newer.\n"
 _STAT = """\
 A read on stdio calls `stat` on its file, so that an edit takes effect at once. The echo does not. """
 _SCANS = """\

@@ -199,7 +199,7 @@ async def test_middleware_of_fastmcp_sees_every_read() -> None:
 
 
 @every_era
-async def test_skill_that_a_session_hides_is_not_read_from_the_cache(mode: Any) -> None:
+async def test_skill_hidden_in_a_session_is_not_read_from_cache(mode: Any) -> None:
     server = fastmcp_server()
     attach(server, Watched())
 
