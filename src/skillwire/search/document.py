@@ -161,7 +161,7 @@ def matched_fields(entry: Searchable, text: str, searched: Iterable[str]) -> lis
     """Return the names of the fields in which a term of the query occurs, the most important first."""
     wanted, terms, found = set(searched), term_of_word(), list[str]()
     for part, value in _values_of(entry, text).items():
-        if part is not PATH and any(terms[word] in wanted for word in words(value)):
+        if part is not PATH and not wanted.isdisjoint(map(terms.__getitem__, words(value))):
             found.append(part.name)
     return found
 

@@ -134,7 +134,7 @@ class LibrarySearch(SearchIndex):
         uris = list(found)
         page = Page.of(uris, query, audience, limit, cursor)
         return SearchResults(
-            tuple([await self._result(found[uri], names, rank, ranking) for rank, uri in page.shown]),
+            await self._results([(rank, found[uri]) for rank, uri in page.shown], names, ranking),
             len(uris),
             ranking.is_weak,
             ranking.corrections,
@@ -466,11 +466,19 @@ class LibrarySearch(SearchIndex):
                 return Ranking()
             return await self._in_worker(partial(rank, index))
 
-    async def _result(self, entry: Searchable, names: Names, rank: int, ranking: Ranking) -> SearchResult:
-        text, _ = await self._text_of(entry)
-        fields, snippet = await self._in_worker(
-            lambda: (matched_fields(entry, text, ranking.terms), find_snippet(text, ranking.terms))
+    async def _results(
+        self, shown: Sequence[tuple[int, Searchable]], names: Names, ranking: Ranking
+    ) -> tuple[SearchResult, ...]:
+        read = [(rank, entry, (await self._text_of(entry))[0]) for rank, entry in shown]
+        return await self._in_worker(
+            lambda: tuple([self._result(entry, text, names, rank, ranking) for rank, entry, text in read])
         )
+
+    def _result(
+        self, entry: Searchable, text: str, names: Names, rank: int, ranking: Ranking
+    ) -> SearchResult:
+        fields = matched_fields(entry, text, ranking.terms)
+        snippet = find_snippet(text, ranking.terms)
         if isinstance(entry, SkillTemplate):
             name, description = self._visible.template_name(entry), entry.description
         else:

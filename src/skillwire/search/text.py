@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from sys import intern
@@ -55,6 +55,8 @@ _ASCII_WORDS = bytes(
     ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256)
 )
 """Maps ASCII letters to lower case, and everything that is no letter or digit to a space."""
+_ASCII_LINES = _ASCII_WORDS[:10] + b"\n" + _ASCII_WORDS[11:]
+"""The same, but keeps line feeds."""
 _ASCII = bytes(range(128))
 # Names such as `c++` and `c#`, which are terms besides the single letter. Patterns that begin with a fixed
 # character are the fastest: most texts have a `#`, but few such names.
@@ -99,6 +101,20 @@ def words(text: str) -> list[str]:
                 found.extend(_pairs(word) if is_unspaced(word) else (word,))
         languages += _languages(part)
     return found + languages
+
+
+def words_by_line(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the words of each line. Faster than `words` for each of them.
+
+    The lines must not contain line breaks.
+    """
+    text = "\n".join(lines)
+    if not lines or not _has_ascii_words(text):
+        yield from map(words, lines)
+        return
+    simple = text.encode("ascii", "replace").translate(_ASCII_LINES).decode("ascii").split("\n")
+    for line, split in zip(lines, map(str.split, simple), strict=True):
+        yield split + _languages(line) if "#" in line or "++" in line else split
 
 
 def _has_ascii_words(text: str) -> bool:
