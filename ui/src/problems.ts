@@ -51,7 +51,7 @@ export class ProblemsView {
 
   update(state: State): void {
     const { config, problems } = (this.state = state);
-    if (!config || !problems || this.router.place.view !== "problems") return;
+    if (!config || this.router.place.view !== "problems") return;
     const drawn = JSON.stringify([config.problemGroups, problems, this.filter(), this.grouping]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
@@ -86,7 +86,7 @@ export class ProblemsView {
     this.place();
   }
 
-  private draw(config: Config, problems: Problem[]): void {
+  private draw(config: Config, problems: Problem[] | null): void {
     const filter = this.filter();
     const all = config.errors + config.warnings;
     const groups = config.problemGroups.filter((each) => matches(each, filter));
@@ -103,7 +103,7 @@ export class ProblemsView {
         this.list,
         this.isFiltered() &&
           h("button", { class: "quiet small clear", onclick: clear, "data-key": "clear" }, "Clear the filter"),
-        this.sections(problems.filter((each) => matches(each, filter)), groups),
+        problems && this.sections(problems.filter((each) => matches(each, filter)), groups),
       );
     }
   }

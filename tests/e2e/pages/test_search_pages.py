@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from anyio import run_process
@@ -176,7 +177,7 @@ async def test_results_are_completed_when_the_index_is(page: Page) -> None:
     async def answer(route: Route) -> None:
         asked.append(route.request.post_data or "")
         real = await (await route.fetch()).json()
-        early = {"total": 0, "skills": [], "matches": [], "incomplete": True}
+        early: dict[str, Any] = {"total": 0, "skills": [], "matches": [], "incomplete": True}
         await route.fulfill(json=real if len(asked) > 2 else {**real, **early})
 
     await page.route(CALL, answer)
