@@ -104,6 +104,7 @@ def test_every_command_is_in_the_table_and_in_the_docs() -> None:
         "schema",
         "visibility",
         "drive",
+        "eval",
         "push",
         "registry",
     }

@@ -76,6 +76,10 @@ def serve(
     follow_links: Annotated[
         bool, Parameter(group=SELECTION, help="Follow symbolic links that lead outside the folders.")
     ] = False,
+    include_evals: Annotated[
+        bool,
+        Parameter(group=SELECTION, help="Serve the folder `evals` of each skill, too. Only for folders."),
+    ] = False,
     only: Only = None,
     exclude: Exclude = None,
     catalog: Annotated[
@@ -199,6 +203,7 @@ def serve(
     chosen = _configuration(config, named=bool(sources), allow_config=allow_config)
     options = LibraryOptions(
         follow_links=follow_links,
+        include_evals=include_evals,
         prefix=prefix,
         live=not static,
         frozen=static,

@@ -231,6 +231,8 @@ class LibraryOptions:
     """Options for opening and scanning the sources of a library."""
 
     follow_links: bool = False
+    include_evals: bool = False
+    """Whether folders serve the eval cases of their skills."""
     prefix: str | None = None
     live: bool = False
     """Whether the sources are watched.
@@ -248,6 +250,7 @@ class LibraryOptions:
         """Return the options for every source, with settings from the environment and `configured`."""
         return SourceOptions(
             follow_links=self.follow_links,
+            include_evals=self.include_evals,
             limits=limits_from(os.environ, configured.limits),
             live=self.live,
             serving=self.live or self.frozen,

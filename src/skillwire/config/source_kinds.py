@@ -43,6 +43,8 @@ class SourceOptions:
     """Options that apply to all sources of a run."""
 
     follow_links: bool = False
+    include_evals: bool = False
+    """Whether folders serve the eval cases of their skills."""
     limits: Limits = field(default_factory=Limits)
     live: bool = False
     """Whether the sources are watched. A watched source may be missing at first."""
@@ -215,6 +217,7 @@ def _open_folder(address: SourceArgument, options: SourceOptions) -> Source:
         label=address.label,
         limits=options.limits,
         follow_links=options.follow_links,
+        include_evals=options.include_evals,
         keep_good=options.serving,
         digests=options.cache / "digests" if options.serving else None,
     )

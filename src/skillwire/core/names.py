@@ -33,6 +33,8 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *([.:].*)?", re.IGNORECASE)
 SCHEME = "skill://"
 SKILL_FILE = "SKILL.md"
+EVALS_FOLDER = "evals"
+"""The folder of a skill with its eval cases. Models must not read the expected answers in it."""
 # RFC 3986. The first segment is the authority of the URI, so it must be a reg-name; the others may also
 # contain `:` and `@`.
 _REG_NAME = "!$&'()*+,;="
@@ -145,6 +147,11 @@ def collision_key(path: str) -> str:
 
 _needs_no_escape = re.compile(r"[A-Za-z0-9._~/-]*").fullmatch
 """Matches a path that needs no percent-encoding. Most paths match, and this check is faster than encoding."""
+
+
+def is_plain_path(path: str) -> bool:
+    """Return whether a relative path is the same in a URI, without percent-encoding."""
+    return _needs_no_escape(path) is not None
 
 
 def root_uri(skill_path: Iterable[str]) -> str:

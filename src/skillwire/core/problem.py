@@ -94,6 +94,11 @@ class Rule(StrEnum):
     WATCH_POLLING = "watch-polling"
     SEARCH_NOT_STORED = "search-not-stored"
     SEARCH_BY_WORDS = "search-by-words"
+    # Eval cases
+    EVAL_UNREADABLE = "eval-unreadable"
+    EVAL_FORMAT = "eval-format"
+    EVAL_DUPLICATE = "eval-duplicate"
+    EVAL_SKILL = "eval-skill"
     # What a server sent: entries
     ENTRY_SHAPE = "entry-shape"
     ENTRY_URI = "entry-uri"

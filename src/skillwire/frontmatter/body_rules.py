@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import basename, dirname
 
-from skillwire.core.names import SKILL_FILE, collision_key, find_close_matches
+from skillwire.core.names import EVALS_FOLDER, SKILL_FILE, collision_key, find_close_matches
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.frontmatter.body import BodyFacts, Mention, is_mentioned, is_placeholder
 from skillwire.safe_text import quoted
@@ -71,6 +71,8 @@ def link_missing(skill: SkillBody) -> Iterator[Problem]:
         message = f"the text refers to {quoted(path)}, but the skill has no such file"
         if path.startswith("../"):
             hint = "fix the path, or copy the file into the folder: only its files are served with the skill"
+        elif path.startswith(f"{EVALS_FOLDER}/"):
+            hint = f"move the file: the folder `{EVALS_FOLDER}` is not served, so that models cannot read it"
         elif (typo := _typo(path, skill.files)) is not None:
             hint = f"write {quoted(typo)}, or add the file"
         else:

@@ -22,6 +22,20 @@ def test_a_new_skill_passes_the_check_of_its_kind(cli: Cli, name: str) -> None:
     assert cli("check", name, "--contract").code == 1
 
 
+def test_a_new_skill_has_an_eval_case_that_passes(cli: Cli, here: Path) -> None:
+    cli("new", "refunds")
+    done = cli("eval", "refunds", "--json", "--min-trigger-rate", "1")
+    assert (done.code, [case["passed"] for case in done.json["cases"]]) == (0, [True])
+    assert "evals" not in cli("show", "./refunds").out
+
+
+def test_existing_eval_cases_are_kept(cli: Cli, here: Path) -> None:
+    (here / "refunds/evals").mkdir(parents=True)
+    (here / "refunds/evals/evals.json").write_text("[]")
+    assert cli("new", "refunds").code == 0
+    assert (here / "refunds/evals/evals.json").read_text() == "[]"
+
+
 @pytest.mark.parametrize("key", [[], ["--block-key", "x-acme"]], ids=["default", "own"])
 def test_a_new_skill_with_the_block_keeps_the_contract(cli: Cli, key: list[str]) -> None:
     done = cli("new", "skills/refunds", "--contract", *key)

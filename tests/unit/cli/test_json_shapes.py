@@ -133,6 +133,7 @@ EXAMPLES: Mapping[str, Sequence[Sequence[str]]] = {
     "visibility": (["refunds", "--from", "skills"], ["*", "--from", "skills"]),
     "check": (["skills"],),
     "doctor": (["skills"],),
+    "eval": (["team"], ["team", "--level", "budget"]),
     "graph": (["team"],),
     "project": (["team", "--out", "upload"], ["team", "--out", "upload", "--check"]),
     "push": (["skills"], ["team"]),

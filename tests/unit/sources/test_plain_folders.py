@@ -24,7 +24,7 @@ from tests.support.skills import make_fifo, skill_md, write, write_skill
 
 NAMES = (
     *("a.md", "b.txt", "A.md", "data", "x.bin", "SKILL.md", "skill.md", "Skill.md", "README", "v1.2-x_y.md"),
-    *(".hidden", "with space.md", "é.md", "node_modules", "__pycache__", "-dash", "_under", "back\\slash"),
+    *(".hidden", "with space.md", "é.md", "node_modules", "evals", "-dash", "_under", "back\\slash"),
 )
 CONTENTS = (b"", b"text\n", b"\xff\x00", b"x" * 300, skill_md("one"), skill_md("two"), b"---\nname: [\n---\n")
 
@@ -127,6 +127,7 @@ ODD: dict[str, Callable[[Path], object]] = {
     "names that differ in case alone": lambda one: write(one, {"a.md": "a", "A.md": "A"}),
     "a name in other letters": lambda one: write(one, {"é.md": ""}),
     "a folder that is called like a document": lambda one: write(one, {"refs/SKILL.md/": b""}),
+    "evals": lambda one: write(one, {"evals/evals.json": b"[]"}),
     "a folder of a tool": lambda one: write(one, {"node_modules/": b""}),
     "a hidden folder": lambda one: write(one, {".cache/": b""}),
     "a hidden link": lambda one: (one / ".link").symlink_to(one),

@@ -40,7 +40,7 @@ _skillwire() {
     done
     case $command in
         serve)
-            options='--http --static --prefix --follow-links --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --semantic --help'
+            options='--http --static --prefix --follow-links --include-evals --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --no-drafts --archives --list-nonconforming --legacy-uris --scheme --authority --config --with-config --no-config --allow-config --no-cache --token-env --allow-public --allow-host --allow-origin --no-well-known --access-log --contract --tolerant --block-key --drive --drive-header --semantic --help'
             valued=' --prefix --only --exclude --catalog --catalog-tokens --pin --tools --prompt-content --prompts --prompt-tokens --scheme --authority --config --token-env --allow-host --allow-origin --block-key --drive-header '
             ;;
         check)
@@ -155,6 +155,10 @@ _skillwire() {
             options='--client --context-window --catalog-tokens --json --follow-links --config --with-config --no-config --help'
             valued=' --client --context-window --catalog-tokens --config '
             ;;
+        eval)
+            options='--level --skill --cases --compare --min-trigger-rate --max-false-rate --out --json --follow-links --config --with-config --no-config --help'
+            valued=' --level --skill --cases --compare --min-trigger-rate --max-false-rate --out --config '
+            ;;
         push)
             options='--to --version --channel --json --follow-links --only --exclude --config --with-config --no-config --help'
             valued=' --to --version --channel --only --exclude --config '
@@ -169,7 +173,7 @@ _skillwire() {
             ;;
         *)
             options='-h --help -V --version'
-            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor push registry help'
+            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval push registry help'
             ;;
     esac
     if [[ -z $command ]]; then
@@ -316,6 +320,14 @@ _skillwire() {
             'doctor --context-window') _skillwire_nothing ;;
             'doctor --catalog-tokens') _skillwire_nothing ;;
             'doctor --config') : ;;
+            'eval --level') _skillwire_words 'budget routing' ;;
+            'eval --skill') _skillwire_nothing ;;
+            'eval --cases') : ;;
+            'eval --compare') _skillwire_nothing ;;
+            'eval --min-trigger-rate') _skillwire_nothing ;;
+            'eval --max-false-rate') _skillwire_nothing ;;
+            'eval --out') _skillwire_folders ;;
+            'eval --config') : ;;
             'push --to') _skillwire_nothing ;;
             'push --version') _skillwire_nothing ;;
             'push --channel') _skillwire_nothing ;;
@@ -359,10 +371,11 @@ _skillwire() {
         'pack '*) : ;;
         'search '*) _skillwire_nothing ;;
         'doctor '*) : ;;
+        'eval '*) : ;;
         'push '*) : ;;
         'registry '0) _skillwire_words 'init log' ;;
         'registry '1) _skillwire_nothing ;;
-        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor push registry' ;;
+        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval push registry' ;;
         *) _skillwire_nothing ;;
     esac
 }

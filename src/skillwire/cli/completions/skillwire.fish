@@ -66,6 +66,7 @@ complete -c skillwire -n __skillwire_no_command -a drive -d 'Show the live skill
 complete -c skillwire -n __skillwire_no_command -a pack -d 'Pack skills into a bundle or plugin that clients install.'
 complete -c skillwire -n __skillwire_no_command -a search -d 'Find skills for a task.'
 complete -c skillwire -n __skillwire_no_command -a doctor -d 'Show what each client would do with your skills.'
+complete -c skillwire -n __skillwire_no_command -a eval -d 'Check that requests lead to the right skill.'
 complete -c skillwire -n __skillwire_no_command -a push -d 'Publish versions of your skills in a registry.'
 complete -c skillwire -n __skillwire_no_command -a registry -d 'Create a registry, or show what was published in it.'
 complete -c skillwire -n __skillwire_no_command -a help -d 'Explain one command.'
@@ -75,6 +76,7 @@ complete -c skillwire -n '__skillwire_using serve' -l http -d 'Serve over HTTP i
 complete -c skillwire -n '__skillwire_using serve' -l static -d 'Do not change the list of skills after startup.'
 complete -c skillwire -n '__skillwire_using serve' -l prefix -x -d 'Add this path before the URI paths of these skills.'
 complete -c skillwire -n '__skillwire_using serve' -l follow-links -d 'Follow symbolic links that lead outside the folders.'
+complete -c skillwire -n '__skillwire_using serve' -l include-evals -d 'Serve the folder evals of each skill, too.'
 complete -c skillwire -n '__skillwire_using serve' -l only -x -d 'Only skills whose name, path or tag matches, such as team/ (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
 complete -c skillwire -n '__skillwire_using serve' -l catalog -r -f -a 'instructions tool-description' -d 'Where models find the list of skills.'
@@ -383,6 +385,21 @@ complete -c skillwire -n '__skillwire_using doctor' -l with-config -d 'Also use 
 complete -c skillwire -n '__skillwire_using doctor' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using doctor' -F
 
+complete -c skillwire -n '__skillwire_using eval' -s h -l help -d 'Show this help.'
+complete -c skillwire -n '__skillwire_using eval' -l level -r -f -a 'budget routing' -d 'budget'
+complete -c skillwire -n '__skillwire_using eval' -l skill -x -d 'Only the cases of this skill, or of the skills that match (repeatable).'
+complete -c skillwire -n '__skillwire_using eval' -l cases -r -F -d 'Also read cases from this file (repeatable).'
+complete -c skillwire -n '__skillwire_using eval' -l compare -x -d 'Compare with an earlier report of eval --json.'
+complete -c skillwire -n '__skillwire_using eval' -l min-trigger-rate -x -d 'Exit with code 1 if fewer requests lead to the skill that should be used, such as 0.9.'
+complete -c skillwire -n '__skillwire_using eval' -l max-false-rate -x -d 'Exit with code 1 if more requests lead to a skill that should not be used, such as 0.1.'
+complete -c skillwire -n '__skillwire_using eval' -l out -r -f -a '(__fish_complete_directories)' -d 'Also write the report as a page, JUnit XML, JSON, and files for the skill-creator.'
+complete -c skillwire -n '__skillwire_using eval' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using eval' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using eval' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using eval' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using eval' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
+complete -c skillwire -n '__skillwire_using eval' -F
+
 complete -c skillwire -n '__skillwire_using push' -s h -l help -d 'Show this help.'
 complete -c skillwire -n '__skillwire_using push' -l to -x -d 'Registry to push to.'
 complete -c skillwire -n '__skillwire_using push' -l version -x -d 'Version of all skills.'
@@ -402,4 +419,4 @@ complete -c skillwire -n '__skillwire_using registry' -l json -d 'Print JSON'
 complete -c skillwire -n '__skillwire_using registry; and __skillwire_at 0' -f -a 'init log'
 
 complete -c skillwire -n '__skillwire_using help' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor push registry'
+complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval push registry'

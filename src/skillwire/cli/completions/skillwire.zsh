@@ -33,6 +33,7 @@ _skillwire_commands() {
         'pack:Pack skills into a bundle or plugin that clients install.'
         'search:Find skills for a task.'
         'doctor:Show what each client would do with your skills.'
+        'eval:Check that requests lead to the right skill.'
         'push:Publish versions of your skills in a registry.'
         'registry:Create a registry, or show what was published in it.'
         'help:Explain one command.'
@@ -57,6 +58,7 @@ _skillwire() {
                 '--static[Do not change the list of skills after startup.]' \
                 '--prefix=[Add this path before the URI paths of these skills.]:PATH:' \
                 '--follow-links[Follow symbolic links that lead outside the folders.]' \
+                '--include-evals[Serve the folder evals of each skill, too.]' \
                 '*--only=[Only skills whose name, path or tag matches, such as team/ (repeatable).]:PATTERN|tag\:NAME:' \
                 '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
                 '--catalog=[Where models find the list of skills.]:PLACE:(instructions tool-description)' \
@@ -458,6 +460,24 @@ _skillwire() {
                 '*:SOURCE:_files' \
                 && return
             ;;
+        eval)
+            _arguments \
+                '(- *)'{-h,--help}'[Show this help.]' \
+                '--level=[budget]:LEVEL:(budget routing)' \
+                '*--skill=[Only the cases of this skill, or of the skills that match (repeatable).]:NAME:' \
+                '*--cases=[Also read cases from this file (repeatable).]:FILE:_files' \
+                '--compare=[Compare with an earlier report of eval --json.]:REPORT:' \
+                '--min-trigger-rate=[Exit with code 1 if fewer requests lead to the skill that should be used, such as 0.9.]:RATE:' \
+                '--max-false-rate=[Exit with code 1 if more requests lead to a skill that should not be used, such as 0.1.]:RATE:' \
+                '--out=[Also write the report as a page, JUnit XML, JSON, and files for the skill-creator.]:FOLDER:_files -/' \
+                '--json[Print JSON]' \
+                '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*:SOURCE:_files' \
+                && return
+            ;;
         push)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
@@ -486,7 +506,7 @@ _skillwire() {
         help)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor push registry)' \
+                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval push registry)' \
                 && return
             ;;
     esac

@@ -11,7 +11,8 @@ from cyclopts import Parameter
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.frontmatter import validate_skill_frontmatter
 from skillwire.contract.rules.skill import document_uri, used_key
-from skillwire.core.names import NAME_RULE, SKILL_FILE, is_skill_name, suggest_name
+from skillwire.core.json_text import json_bytes
+from skillwire.core.names import EVALS_FOLDER, NAME_RULE, SKILL_FILE, is_skill_name, suggest_name
 from skillwire.core.record import Json
 from skillwire.errors import ContractError, UsageError
 from skillwire.frontmatter.split import UnreadableError, split
@@ -23,6 +24,7 @@ from skillwire.terminal.output import print_line, stderr_console
 
 _MAX_BESIDE = 100
 """Maximum number of existing skills that are read to find the key of their metadata block."""
+EVALS_FILE = f"{EVALS_FOLDER}/evals.json"
 _BODY = """
 # {title}
 
@@ -47,6 +49,18 @@ def new_skill(name: str, *, key: str | None) -> str:
     return f"---\n{fields}---\n{_BODY.format(title=title)}"
 
 
+def new_evals(name: str) -> bytes:
+    """Return the text of a new `evals/evals.json`, with one case to edit."""
+    case: dict[str, object] = {
+        "id": 1,
+        "prompt": f"Help me with {name.replace('-', ' ')}.",
+        "expected_output": "Describe here what a good result is like.",
+        "files": [],
+        "expectations": [],
+    }
+    return json_bytes({"skill_name": name, "evals": [case]}, indented=True)
+
+
 def new(
     name: Annotated[str, Parameter(name="NAME", help="Name of the skill, or the folder to create for it.")],
     /,
@@ -58,7 +72,7 @@ def new(
 ) -> int:
     """Create a folder with a `SKILL.md` from a template, and print the path of the file.
 
-    The new skill passes all checks.
+    The new skill passes all checks. Its file `evals/evals.json` has a first eval case, and is not served.
 
     For example:
 
@@ -85,6 +99,7 @@ def new(
         folder.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8", newline="\n") as opened:
             opened.write(text)
+        _write_evals(folder)
     except FileExistsError as error:
         hint = "choose another name, or edit the existing skill"
         raise UsageError(
@@ -96,8 +111,21 @@ def new(
     print_line(str(file))
     chosen = "" if block_key is None else f" --block-key {shlex.quote(block_key)}"
     option = f" --contract{chosen}" if contract else ""
-    stderr_console().print(f"edit it, then run `skillwire check {shlex.quote(str(folder))}{option}`")
+    stderr_console().print(
+        f"edit it and `{EVALS_FILE}`, then run `skillwire check {shlex.quote(str(folder))}{option}`"
+    )
     return 0
+
+
+def _write_evals(folder: Path) -> None:
+    """Write the eval cases of a new skill, unless there are some."""
+    file = folder / EVALS_FILE
+    try:
+        file.parent.mkdir(exist_ok=True)
+        with file.open("xb") as opened:
+            opened.write(new_evals(folder.name))
+    except FileExistsError:
+        pass
 
 
 def _key_around(folder: Path) -> str:

@@ -14,7 +14,7 @@ from sys import intern
 from typing import TypeAlias
 
 from skillwire.core.mime import is_text, mime_type, mime_type_from_name
-from skillwire.core.names import SKILL_FILE
+from skillwire.core.names import EVALS_FOLDER, SKILL_FILE
 from skillwire.core.record import Digest, SkillFile
 from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.sources.folder.files import OPEN_FLAGS, OutOfRangeError, pack_settled_stamps, packed
@@ -75,7 +75,8 @@ def _is_plain(name: str) -> bool:
 
     Cached, because many skills have files with the same names.
     """
-    return _PLAIN_NAME(name) is not None and name not in TOOL_FOLDERS and name.upper() != _MARKER
+    special = name in TOOL_FOLDERS or name == EVALS_FOLDER or name.upper() == _MARKER
+    return not special and _PLAIN_NAME(name) is not None
 
 
 class _Listing:

@@ -1,8 +1,9 @@
-"""Decide which files are never served: hidden files, tool folders and matches of `.skillwireignore`."""
+"""Decide which files are left out: hidden files, tool folders, evals and matches of `.skillwireignore`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillwire.core.names import EVALS_FOLDER
 from skillwire.errors import SourceError
 from skillwire.sources.folder.files import read_file
 
@@ -24,11 +25,13 @@ TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
 class IgnoreRules:
     """Decides which files and folders are left out, by name and by the patterns in the ignore file."""
 
-    def __init__(self, patterns: "PathPatterns | None" = None) -> None:
+    def __init__(self, patterns: "PathPatterns | None" = None, *, include_evals: bool = False) -> None:
+        """Leave out what matches the patterns and, unless `include_evals` is set, the evals of skills."""
         self._patterns = patterns
+        self._include_evals = include_evals
 
     @classmethod
-    def at(cls, root: Path) -> "IgnoreRules":
+    def at(cls, root: Path, *, include_evals: bool = False) -> "IgnoreRules":
         """Return the rules for `root`, including its ignore file.
 
         Raises `SourceError` if the ignore file cannot be used.
@@ -37,7 +40,7 @@ class IgnoreRules:
         try:
             location.lstat()
         except FileNotFoundError:
-            return cls()
+            return cls(include_evals=include_evals)
         except OSError as error:
             raise SourceError(f"cannot be read: {(error.strerror or 'no access').lower()}") from error
         content, _ = read_file(str(location), _MAX_SIZE)
@@ -49,7 +52,7 @@ class IgnoreRules:
             lines = content.decode("utf-8-sig").splitlines()
             if (number := sum(1 for line in lines if line.strip() and line[0] != "#")) > _MAX_PATTERNS:
                 raise SourceError(f"holds {number:,} patterns; the limit is {_MAX_PATTERNS:,}")
-            return cls(PathPatterns(lines) or None)
+            return cls(PathPatterns(lines) or None, include_evals=include_evals)
         except UnicodeDecodeError as error:
             raise SourceError("is not UTF-8") from error
         except ValueError as error:
@@ -62,6 +65,10 @@ class IgnoreRules:
     def by_name(self, name: str) -> bool:
         """Return whether this name is left out: a hidden name, or the name of a tool folder."""
         return name.startswith(".") or name in TOOL_FOLDERS
+
+    def is_evals(self, name: str) -> bool:
+        """Return whether the folder `name` of a skill is left out, because it has the skill's eval cases."""
+        return name == EVALS_FOLDER and not self._include_evals
 
     def by_pattern(self, path: str, *, folder: bool) -> bool:
         """Return whether the patterns leave out `path` or a folder above it."""

@@ -25,7 +25,7 @@ from skillwire.sources.folder.last_good import LastGood, SpillFile
 from skillwire.sources.folder.listing import Folder, join_location
 from skillwire.sources.folder.skill_folder import EMPTY_MAPPING, SkillDraft, SkillFolder
 
-_FORMAT_VERSION = f"skillwire folder 3, {__version__}"
+_FORMAT_VERSION = f"skillwire folder 4, {__version__}"
 """The version of the cache format.
 
 It includes the program's version, because versions may read frontmatter differently.

@@ -42,6 +42,8 @@ _RELIABLE_FILE_SYSTEMS = frozenset(
 )
 """Local file systems that are known to update a folder's times whenever its entries change."""
 _PROGRESS_STEP = 256
+_MARKERS = (SKILL_FILE, SKILL_FILE.lower())
+"""The names of the file that makes a folder a skill."""
 _BY_PATH = os.scandir not in os.supports_fd  # Windows
 Found = TypeVar("Found")
 
@@ -199,6 +201,9 @@ class FolderWalk:
                 )
             )
         for entry in found:
+            if listed.marker is not None and self._ignored.is_evals(entry.name) and _is_folder(entry):
+                listed.entered_all = False
+                continue
             if not self._ignored.by_name(entry.name):
                 self._classify_entry(entry, folder, listed, files=files)
                 continue
@@ -273,12 +278,24 @@ class FolderWalk:
         is_folder = stat.S_ISDIR(status.st_mode)
         if self._is_inside_root(target):
             below = "" if target == self.root else os.path.relpath(target, self.root).replace(os.sep, "/")
-            if below and self._ignored.matches_any_part(below, folder=is_folder):
+            if below and (
+                self._ignored.matches_any_part(below, folder=is_folder) or self._is_in_evals(below)
+            ):
                 return hidden_target_problem(path)
             return ResolvedEntry(status, below, target)
         if self._follow_links and not self._ignored.by_name(os.path.basename(target)):  # noqa: PTH119
             return ResolvedEntry(status, path, target)
         return outside_link_problem(path)
+
+    def _is_in_evals(self, below: str) -> bool:
+        """Return whether a path below the root is in the evals of a skill, or is their folder."""
+        parts = below.split("/")
+        above = (
+            "/".join((self.root, *parts[:at]))
+            for at, name in enumerate(parts)
+            if self._ignored.is_evals(name)
+        )
+        return any(os.path.lexists(f"{skill}/{name}") for skill in above for name in _MARKERS)
 
     def _find_blocking_folder(self, location: str) -> Iterator[str]:
         """Yield the folder in which a change can make a refused link valid, if it is inside the root."""
@@ -299,7 +316,7 @@ class FolderWalk:
         return real_path != path and self._ignored.by_pattern(real_path, folder=is_folder)
 
     def _marker(self, folder: Folder, names: set[str]) -> str | None:
-        for name in (SKILL_FILE, SKILL_FILE.lower()):
+        for name in _MARKERS:
             if name in names and not self._ignored.by_pattern(folder.path_of(name), folder=False):
                 return name
         return None
