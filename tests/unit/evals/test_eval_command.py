@@ -99,7 +99,7 @@ def test_a_bad_case_is_reported_and_the_others_are_used(cli: Cli, here: Path) ->
     assert [each["rule"] for each in done.json["problems"]] == ["eval-format"]
 
 
-def test_a_bad_case_in_a_named_file_has_the_path_of_the_user(cli: Cli, here: Path) -> None:
+def test_problems_of_named_files_keep_their_paths(cli: Cli, here: Path) -> None:
     write(here, {"more.json": '[{"query": "x"}]'})
     done = cli("eval", "skills", "--cases", "more.json")
     assert (done.code, done.err.startswith("more.json: [0].should_trigger")) == (1, True)
