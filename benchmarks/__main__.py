@@ -9,10 +9,13 @@ from typing import Protocol
 from benchmarks import contract, core, drive, live
 from benchmarks.plan import FULL, QUICK, Plan
 from benchmarks.search import run as search
-from benchmarks.speed import parts, run
+from benchmarks.speed import ground, parts, run
+from benchmarks.speed.readme import write_readme
 from benchmarks.speed.report import SpeedReport
 
 RESULTS = Path(__file__).parent / "results"
+README = Path(__file__).parents[1] / "README.md"
+"""Its table of speed is that of the last full run."""
 
 
 class _Report(Protocol):
@@ -77,9 +80,11 @@ def _speed(only: Sequence[str], output: Path | None, *, quick: bool) -> None:
             (output / f"{SPEED}.md").write_text(report.to_markdown(), encoding="utf-8")
             (output / f"{SPEED}.json").write_text(report.to_json(), encoding="utf-8")
             (output / f"{SPEED}.svg").write_text(report.to_svg(), encoding="utf-8")
+        if output == RESULTS:
+            write_readme(README, report.measures, report.scale.sizes[1])
 
     known = None if output is None else output / f"{SPEED}.json"
-    scale = parts.QUICK if quick else parts.FULL
+    scale = ground.QUICK if quick else ground.FULL
     print(run.run(scale, only, known, write).to_markdown())
 
 

@@ -33,6 +33,7 @@ SLOW = (
     "unit/host/test_hostile_traffic.py",
     "unit/host/test_surfaces.py",
     "unit/pages/",
+    "unit/registry/test_many_publishers.py",
 )
 """Where tests start many processes or browsers. `scripts/test --fast` leaves them out."""
 MANY = 230
@@ -64,6 +65,7 @@ def no_configuration_of_ours(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
 
 

@@ -22,6 +22,7 @@ from benchmarks.search.contestants import LinearScan, PlainFts5, Text
 from benchmarks.search.quality import FTS5, LINEAR, OURS
 from benchmarks.search.texts import Language, write_skill
 from skillwire import FolderSource, Library
+from skillwire.core.process import freeze_survivors
 from skillwire.core.record import Limits
 from skillwire.library.search import Audience
 from skillwire.search import index as engine
@@ -67,6 +68,7 @@ async def measure(root: Path, size: int, load: Load) -> dict[str, list[float]]:
         options = SearchOptions(Path(folder, "index"))
         library = Library([FolderSource(root, limits=limits)])
         await library.load()
+        freeze_survivors()  # as a server does after it has loaded
         options.add_to(library)
         with _cpu(found, BUILD):
             await library.search("warm up")

@@ -69,9 +69,11 @@ class Running:
         """Return the result of one request. Raises `NoAnswerError`."""
         return _result(self._ask(self.question(method, **params)))
 
-    def question(self, method: str, **params: str) -> bytes:
-        """Return the bytes of a request."""
+    def question(self, method: str, *, trace: str | None = None, **params: str) -> bytes:
+        """Return the bytes of a request. `trace` is a trace context (SEP-414)."""
         line = request(method, **params)
+        if trace is not None:
+            line = line.replace(b'"_meta":{', b'"_meta":{"traceparent":"%b",' % trace.encode(), 1)
         return line if self.transport == STDIO else _post(line.rstrip(b"\n"), self._port, method, params)
 
     def turn(self, questions: Sequence[bytes], in_flight: int, most: int, seconds: float) -> Turn:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.machine import Machine
+from benchmarks.speed.ground import Ground, Scale
 from benchmarks.speed.loads import NoAnswerError
 from benchmarks.speed.measures import Measure, Measures
-from benchmarks.speed.parts import PARTS, Ground, Scale
+from benchmarks.speed.parts import PARTS
 from benchmarks.speed.report import SpeedReport
 from benchmarks.talk import say
 

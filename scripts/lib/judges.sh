@@ -7,6 +7,8 @@ CONFORMANCE_VERSION=0.2.0-alpha.12
 INSPECTOR_VERSION=2.12.0
 TYPESCRIPT_SERVER_VERSION=2.4.0
 
+# Measured by `scripts/bench speed`. Needs Python 3.12 or newer.
+AGENTSKILLS_VERSION=0.7.0
 TYPESCRIPT_SDK_VERSION=2.4.0
 TYPESCRIPT_NODE_VERSION=2.1.2
 MCPB_VERSION=2.1.2
@@ -69,5 +71,36 @@ install_typescript_sdk() (
     @modelcontextprotocol/server "$TYPESCRIPT_SDK_VERSION" @modelcontextprotocol/node "$TYPESCRIPT_NODE_VERSION" \
     >package.json
   quietly "installing the TypeScript SDK" npm install --no-package-lock --no-audit --no-fund --loglevel=error
+  mv -- "$half" "$folder"
+)
+
+# Print the first Python that `agentskills-mcp-server` runs on; nothing if there is none.
+agentskills_python() {
+  local candidate
+  for candidate in python3 python3.14 python3.13 python3.12 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9]*/bin/python3; do
+    if "$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+      printf '%s\n' "$candidate"
+      return
+    fi
+  done
+}
+
+# A server from PyPI, in an environment of its own with the versions of the SDK and of uvicorn that Skillwire uses. Only
+# `python -m` is used, which works after the folder is renamed.
+install_agentskills() (
+  folder=$JUDGES/agentskills-$AGENTSKILLS_VERSION
+  [ ! -e "$folder/bin/python" ] || exit 0
+  python=$(agentskills_python)
+  if [ -z "$python" ]; then
+    say "agentskills-mcp-server is not measured: it needs Python 3.12 or newer, which was not found"
+    exit 0
+  fi
+  say "installing agentskills-mcp-server $AGENTSKILLS_VERSION"
+  mkdir -p "$JUDGES"
+  half=$(mktemp -d "$JUDGES/.half.XXXXXX")
+  trap 'rm -rf "$half"' EXIT
+  quietly "making its environment" "$python" -m venv "$half"
+  quietly "installing agentskills-mcp-server" "$half/bin/python" -m pip install -c "$ROOT/constraints.txt" \
+    "agentskills-mcp-server[fs]==$AGENTSKILLS_VERSION" httptools uvloop
   mv -- "$half" "$folder"
 )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from skillwire.library.catalog import Catalog
     from skillwire.library.library import Library
     from skillwire.library.search import SearchResult, SearchResults
+    from skillwire.registry.source import RegistrySource
     from skillwire.server.serve_options import ServeOptions
     from skillwire.sources.archive import ArchiveSource
     from skillwire.sources.base import Source
@@ -51,6 +52,7 @@ __all__ = [
     "LiveSkill",
     "MemorySource",
     "Problem",
+    "RegistrySource",
     "SearchResult",
     "SearchResults",
     "ServeOptions",
@@ -87,6 +89,7 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
             "LiveSkill": "skillwire.authoring.live",
             "MemorySource": "skillwire.sources.memory",
             "Problem": "skillwire.core.problem",
+            "RegistrySource": "skillwire.registry.source",
             "SearchResult": "skillwire.library.search",
             "SearchResults": "skillwire.library.search",
             "ServeOptions": "skillwire.server.serve_options",

@@ -64,6 +64,8 @@ class Area:
 
     It is created without arguments. Empty if there is none.
     """
+    configured: str = ""
+    """`module:function` that returns this addition as a `ConfigFile` says, for bridges."""
     check: str = ""
     """`module:class` of its subclass of `CheckFlags`. Empty if the area adds nothing to `check`."""
 

@@ -16,8 +16,9 @@ from mcp.server.lowlevel.server import Server
 
 from skillwire import FolderSource, Library, ServeOptions, Source, __version__
 from skillwire.server import Address, Freshness, HostPolicy, http_app, skills_server
+from skillwire.server.cached_requests import Question
 from skillwire.server.http.app import Application
-from skillwire.server.response_cache import Question, ResponseCache
+from skillwire.server.response_cache import ResponseCache
 from skillwire.server.serve_options import NAME, all_features
 from skillwire.server.stdio.serve import serve_pipes
 from tests.support.peers import MODERN, PATIENCE
@@ -30,14 +31,20 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class CountingCache(ResponseCache):
-    """A response cache that counts what it answered."""
+    """A response cache that counts what it answered, and what it made without waiting."""
 
-    answered = 0
+    answered = made = 0
 
     def get_cached(self, cache_key: Question) -> bytes | None:
         found = super().get_cached(cache_key)
         self.answered += found is not None
         return found
+
+    def answer_now(self, cache_key: Question) -> bytes | None:
+        made = super().answer_now(cache_key)
+        self.answered += made is not None
+        self.made += made is not None
+        return made
 
     async def prepare(self, cache_key: Question) -> bytes | None:
         made = await super().prepare(cache_key)

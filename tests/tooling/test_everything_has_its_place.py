@@ -105,6 +105,8 @@ def test_every_command_is_in_the_table_and_in_the_docs() -> None:
         "visibility",
         "drive",
         "eval",
+        "push",
+        "registry",
     }
     assert all(f"skillwire {name}" in page for name in COMMANDS)
 

@@ -16,6 +16,8 @@ export interface Skill {
   assistant: boolean;
   user: boolean;
   customized: boolean;
+  /** Whether other skills have the same name. */
+  repeated: boolean;
 }
 
 export interface SkillFile {
@@ -94,6 +96,14 @@ export interface Config {
   problems: Problem[];
 }
 
+/** Which skills a part of the list contains. */
+export interface Which {
+  /** The URI of a skill: the part with this skill, if there is one. */
+  around?: string;
+  /** Words that each skill contains, on a server without search. */
+  query?: string;
+}
+
 export interface SkillPage {
   revision: number;
   total: number;
@@ -122,6 +132,9 @@ export interface FoundPage extends SkillPage {
   /** Whether the index is still being built. */
   incomplete?: boolean;
   nextCursor?: string;
+  /** The first skills that contain every word, but are not approved and so not ranked. */
+  withheld?: Skill[];
+  withheldTotal?: number;
 }
 
 export interface FileText {
@@ -177,7 +190,7 @@ export class Failure extends Error {
 
 export interface Backend {
   config(problems: number): Promise<Config>;
-  skills(offset: number, limit: number): Promise<SkillPage>;
+  skills(offset: number, limit: number, which?: Which): Promise<SkillPage>;
   skill(uri: string): Promise<SkillDetail>;
   search(query: string, limit: number, cursor?: string): Promise<FoundPage>;
   file(skill: Skill, file: SkillFile): Promise<FileText>;

@@ -1,6 +1,6 @@
 // One skill: its origin, visibility, problems, document and files.
 
-import type { FileText, SkillDetail, SkillFile } from "./backend";
+import type { FileText, Problem, SkillDetail, SkillFile } from "./backend";
 import { Failure } from "./backend";
 import { copyButton } from "./copy";
 import { fill, h, icon, redraw } from "./dom";
@@ -64,7 +64,8 @@ export class Detail {
         if (first && matchMedia("(max-width: 800px)").matches) this.element.focus({ preventScroll: true });
       }
     } catch (error) {
-      if (request === this.requests) this.missing(error);
+      const problems = await this.store.problems().catch(() => []);
+      if (request === this.requests) this.missing(error, problems);
     }
   }
 
@@ -76,7 +77,7 @@ export class Detail {
     );
   }
 
-  private missing(error: unknown): void {
+  private missing(error: unknown, problems: Problem[]): void {
     this.shown = "";
     const failure = error instanceof Failure ? error : new Failure(String(error));
     fill(
@@ -87,16 +88,16 @@ export class Detail {
         icons.error,
         "This skill cannot be shown",
         h("p", null, literals(failure.message)),
-        this.reasons(),
+        this.reasons(problems),
         h("button", { onclick: () => void this.show(this.uri, this.store.state) }, "Try again"),
       ),
     );
   }
 
   /** Return a button that shows why the skill is not served; null if it has no problem. */
-  private reasons(): HTMLElement | null {
+  private reasons(problems: Problem[]): HTMLElement | null {
     const folder = `${skillPath(this.uri)}/`;
-    const found = this.store.state.config?.problems.filter((each) => each.path.startsWith(folder)) ?? [];
+    const found = problems.filter((each) => each.path.startsWith(folder));
     const first = found[0];
     if (!first) return null;
     const rule = found.every((each) => each.rule === first.rule) ? first.rule : "";

@@ -4,6 +4,8 @@ import type { FoundPage, Match, Skill } from "./backend";
 import { Failure } from "./backend";
 import { h } from "./dom";
 import { count, number } from "./format";
+import type { Items } from "./rows";
+import { loaded } from "./rows";
 import { search } from "./search";
 import type { State, Store } from "./store";
 
@@ -13,15 +15,16 @@ const SLOW = 500;
 /** Milliseconds of waiting for an answer before the page says so. */
 const PAGE = 25;
 /** Number of results in one answer. */
+const AGAIN = 1000;
+/** Milliseconds before a query is sent again to a server whose index is still being built. */
 const MOST = 200;
 /** The number of results that a server finds at most. */
 
 /** What is shown for a query. */
 interface Found {
   query: string;
-  /** Whether the server ranked the skills. If not, the page shows those that contain every word. */
-  ranked: boolean;
   page: FoundPage;
+  skills: Items<Skill>;
   matches: Map<string, Match>;
   failure: Failure | null;
 }
@@ -31,11 +34,11 @@ export class Finder {
   found: Found | null = null;
   waiting = false;
   private slow = false;
-  private withheld: Skill[] = [];
   private query = "";
   private newest = 0;
   private timer = 0;
   private hurry = 0;
+  private unfinished = 0;
 
   constructor(
     private readonly store: Store,
@@ -48,6 +51,7 @@ export class Finder {
     this.query = query;
     this.newest += 1;
     clearTimeout(this.timer);
+    clearTimeout(this.unfinished);
     this.timer = 0;
     if (query.trim()) {
       this.timer = window.setTimeout(() => this.now(), PAUSE);
@@ -87,34 +91,29 @@ export class Finder {
   }
 
   /** Return the skills to show. Skills that are not approved are not ranked: they come last. */
-  show(state: State): Skill[] {
-    const { found } = this;
-    if (!found) return state.skills;
-    if (found.failure) return [];
-    if (!found.ranked) return search(state.skills, found.query);
-    const current = new Map(state.skills.map((skill) => [skill.uri, skill]));
-    this.withheld = search(state.skills.filter((skill) => skill.withheld), found.query);
-    const last = new Set(this.withheld.map((skill) => skill.uri));
-    const ranked = found.page.skills.filter((skill) => !last.has(skill.uri));
-    return [...ranked.map((skill) => current.get(skill.uri) ?? skill), ...this.withheld];
+  show(state: State): Items<Skill> {
+    return this.found?.skills ?? state.rows ?? loaded([]);
   }
 
   /** Return what to tell about the results; null if nothing is searched for. Text in backticks is code. */
   lines(state: State): string[] | null {
     const { found } = this;
-    const all = count(state.skills.length, "skill");
+    const all = count(state.rows?.length ?? 0, "skill");
     if (this.slow) return ["Searching…"];
     if (!found) return null;
-    if (found.failure) return [`0 of ${all}`];
-    if (!found.ranked) return [`${number(search(state.skills, found.query).length)} of ${all}`];
-    const { total, weak, corrections, incomplete } = found.page;
-    const others = this.withheld.length;
+    if (found.failure?.lost) return [`${number(found.skills.length)} of ${all}`, OFFLINE];
+    if (!found.page.matches) return [`${number(found.skills.length)} of ${all}`];
+    const { total, weak, corrections, incomplete, withheldTotal: others = 0 } = found.page;
     const lines = [total >= MOST ? `The best ${number(total)} of ${all}` : `${number(total + others)} of ${all}`];
     if (weak && total) lines.push("No skill fits well.");
     for (const [word, other] of Object.entries(corrections ?? {})) {
       lines.push(`Searched for ${code(other)} instead of ${code(word)}.`);
     }
-    if (others) lines.push(`${count(others, "skill")} not approved: not ranked${total ? ", and shown last" : ""}.`);
+    const first = found.page.withheld?.length ?? 0;
+    if (others) {
+      const last = first < others ? `, and the first ${number(first)} shown last` : total ? ", and shown last" : "";
+      lines.push(`${count(others, "skill")} not approved: not ranked${last}.`);
+    }
     if (incomplete) lines.push("The index is still being built. Some skills may be missing.");
     return lines;
   }
@@ -129,35 +128,54 @@ export class Finder {
   private async load(size: number, fresh: boolean, page?: FoundPage): Promise<void> {
     const asked = (this.newest += 1);
     const { query } = this;
+    clearTimeout(this.unfinished);
     this.wait();
     let found: Found;
     try {
-      found = this.ranked(query, await this.pages(query, size, page));
+      found = await this.results(query, size, page);
     } catch (error) {
       const failure = error instanceof Failure ? error : new Failure(String(error));
       // Results that have changed cannot be continued. Without a connection, the page searches what it has.
       if (page && !failure.lost && asked === this.newest) return this.load(size, false);
-      found = { ...this.ranked(query, EMPTY), ranked: false, failure: failure.lost ? null : failure };
+      const known = failure.lost ? search(this.store.state.rows?.skills ?? [], query) : [];
+      found = { query, page: EMPTY, skills: loaded(known), matches: new Map(), failure };
     }
     if (asked !== this.newest) return;
     this.settle();
     this.found = found;
+    if (found.page.incomplete) this.unfinished = window.setTimeout(() => this.refresh(), AGAIN);
     this.changed(fresh);
   }
 
-  private async pages(query: string, size: number, before?: FoundPage): Promise<FoundPage> {
-    let page = before ?? (await this.store.search(query, PAGE));
-    while (page.nextCursor !== undefined && page.skills.length < size) {
-      const next = await this.store.search(query, PAGE, page.nextCursor);
-      const skills = [...page.skills, ...next.skills];
-      page = { ...next, skills, matches: [...(page.matches ?? []), ...(next.matches ?? [])] };
+  private async results(query: string, size: number, before?: FoundPage): Promise<Found> {
+    const page = await this.pages(query, size, before);
+    const matches = new Map((page.matches ?? []).map((match) => [match.uri, match]));
+    if (page.matches) {
+      const { withheld = [] } = page;
+      const last = new Set(withheld.map((skill) => skill.uri));
+      const ranked = page.skills.filter((skill) => !last.has(skill.uri));
+      return { query, page, skills: loaded([...ranked, ...withheld]), matches, failure: null };
     }
-    return page;
+    const skills = this.store.rows(query);
+    await skills.open({ key: "", at: 0, rows: 0 });
+    return { query, page, skills, matches, failure: null };
   }
 
-  private ranked(query: string, page: FoundPage): Found {
-    const matches = new Map((page.matches ?? []).map((match) => [match.uri, match]));
-    return { query, ranked: page.matches !== undefined, page, matches, failure: null };
+  private async pages(query: string, size: number, before?: FoundPage): Promise<FoundPage> {
+    const first = before ?? (await this.store.search(query, PAGE));
+    let page = first;
+    while (page.nextCursor !== undefined && page.skills.length < size) {
+      const next = await this.store.search(query, PAGE, page.nextCursor);
+      const { withheld, withheldTotal } = first; // only the first answer has them
+      page = {
+        ...next,
+        skills: [...page.skills, ...next.skills],
+        matches: [...(page.matches ?? []), ...(next.matches ?? [])],
+        ...(withheld && { withheld }),
+        ...(withheldTotal !== undefined && { withheldTotal }),
+      };
+    }
+    return page;
   }
 
   private wait(): void {
@@ -176,6 +194,7 @@ export class Finder {
   }
 }
 
+const OFFLINE = "Without a connection, only the skills that this page has loaded are searched.";
 const EMPTY: FoundPage = { revision: 0, total: 0, offset: 0, skills: [] };
 const LEAD = 16;
 /** Maximum number of characters of a snippet before its first marked word. */

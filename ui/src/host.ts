@@ -3,7 +3,7 @@
 import type { App } from "@modelcontextprotocol/ext-apps";
 
 import { Failure } from "./backend";
-import type { Backend, Change, Config, FileText, FoundPage, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
+import type { Backend, Change, Config, FileText, FoundPage, Skill, SkillDetail, SkillFile, SkillPage, Which } from "./backend";
 
 const POLL = 3000;
 /** Milliseconds between two checks for changes. Hosts do not notify pages. */
@@ -21,8 +21,8 @@ export class HostBackend implements Backend {
     return this.request("skill-config", { problems });
   }
 
-  skills(offset: number, limit: number): Promise<SkillPage> {
-    return this.request("skill-display", { offset, limit });
+  skills(offset: number, limit: number, which: Which = {}): Promise<SkillPage> {
+    return this.request("skill-display", { offset, limit, ...which });
   }
 
   search(query: string, limit: number, cursor?: string): Promise<FoundPage> {

@@ -1,7 +1,7 @@
 // The backend in a browser: calls below `/ui/`, and an event stream that announces changes.
 
 import { Failure } from "./backend";
-import type { Backend, Change, Config, Connections, FileText, FoundPage, Skill, SkillDetail, SkillFile, SkillPage } from "./backend";
+import type { Backend, Change, Config, Connections, FileText, FoundPage, Skill, SkillDetail, SkillFile, SkillPage, Which } from "./backend";
 import { events } from "./events";
 
 const STORED = "skillwire-session";
@@ -50,8 +50,8 @@ export class HttpBackend implements Backend {
     return this.call("skill-config", { problems });
   }
 
-  skills(offset: number, limit: number): Promise<SkillPage> {
-    return this.call("skill-display", { offset, limit });
+  skills(offset: number, limit: number, which: Which = {}): Promise<SkillPage> {
+    return this.call("skill-display", { offset, limit, ...which });
   }
 
   search(query: string, limit: number, cursor?: string): Promise<FoundPage> {

@@ -34,7 +34,7 @@ export class ProblemsView {
   private readonly selects = new Map<Field | "group", HTMLSelectElement>();
   private readonly opened = new Set<string>();
   private grouping: Field = "rule";
-  private config: Config | null = null;
+  private state: State | null = null;
   private drawn = "";
 
   constructor(private readonly router: Router) {
@@ -49,18 +49,18 @@ export class ProblemsView {
     });
   }
 
-  update({ config }: State): void {
-    if (!config) return;
-    this.config = config;
-    const drawn = JSON.stringify([config.problemGroups, config.problems, this.filter(), this.grouping]);
+  update(state: State): void {
+    const { config, problems } = (this.state = state);
+    if (!config || this.router.place.view !== "problems") return;
+    const drawn = JSON.stringify([config.problemGroups, problems, this.filter(), this.grouping]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
-    redraw(this.element, () => this.draw(config));
+    redraw(this.element, () => this.draw(config, problems));
   }
 
   /** Show the problems that the address asks for. */
   place(): void {
-    if (this.config) this.update({ config: this.config } as State);
+    if (this.state) this.update(this.state);
   }
 
   private filter(): Filter {
@@ -86,7 +86,7 @@ export class ProblemsView {
     this.place();
   }
 
-  private draw(config: Config): void {
+  private draw(config: Config, problems: Problem[] | null): void {
     const filter = this.filter();
     const all = config.errors + config.warnings;
     const groups = config.problemGroups.filter((each) => matches(each, filter));
@@ -103,7 +103,7 @@ export class ProblemsView {
         this.list,
         this.isFiltered() &&
           h("button", { class: "quiet small clear", onclick: clear, "data-key": "clear" }, "Clear the filter"),
-        this.sections(config.problems.filter((each) => matches(each, filter)), groups),
+        problems && this.sections(problems.filter((each) => matches(each, filter)), groups),
       );
     }
   }

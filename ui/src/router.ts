@@ -21,12 +21,24 @@ export interface Place {
   filter?: Filter;
 }
 
+/** The place in the list of skills: the first one that is shown, and what is searched for. */
+export interface Memory {
+  top: string;
+  query: string;
+}
+
+const NOTHING: Memory = { top: "", query: "" };
+
 export interface Router {
   place: Place;
   listen(listener: (place: Place) => void): void;
   go(place: Place): void;
   /** Return the address of a place, for links; null if places have no address. */
   address(place: Place): string | null;
+  /** Remember the place in the list with this entry of the browser's history. */
+  remember(memory: Memory): void;
+  /** Return what was remembered, also after a reload. */
+  remembered(): Memory;
 }
 
 export class MemoryRouter implements Router {
@@ -46,6 +58,14 @@ export class MemoryRouter implements Router {
   address(_place: Place): string | null {
     return null;
   }
+
+  remember(_memory: Memory): void {
+    // An app is never reloaded.
+  }
+
+  remembered(): Memory {
+    return NOTHING;
+  }
 }
 
 export class AddressRouter extends MemoryRouter {
@@ -64,6 +84,15 @@ export class AddressRouter extends MemoryRouter {
     if (place.skill) return `#/skills/${skillPath(place.skill)}`;
     const chosen = Object.entries(place.filter ?? {}).filter(([, value]) => value !== "");
     return `#/${place.view}${chosen.length ? `?${new URLSearchParams(chosen)}` : ""}`;
+  }
+
+  override remember(memory: Memory): void {
+    history.replaceState(memory, "");
+  }
+
+  override remembered(): Memory {
+    const { top, query } = { ...NOTHING, ...(history.state as Partial<Memory> | null) };
+    return { top: String(top), query: String(query) };
   }
 }
 

@@ -148,6 +148,7 @@ export class Shell {
     shown.element.classList.add("view");
     if (this.main.firstChild !== shown.element) fill(this.main, shown.element);
     if (view === "skills") this.skills.place();
+    this.store.showProblems(view === "problems");
     if (view === "problems") this.problems.place();
     if (view === "connect") void this.connect.show();
   }

@@ -10,6 +10,7 @@ import { VirtualList } from "./list";
 import type { Notices } from "./notices";
 import { badge, empty, literals } from "./pieces";
 import type { Router } from "./router";
+import type { Section, SkillRows } from "./rows";
 import type { State, Store } from "./store";
 
 export class SkillsView {
@@ -32,11 +33,12 @@ export class SkillsView {
   private readonly detail: Detail;
   readonly element: HTMLElement;
   private state: State;
+  private placed = false;
   private revealed = false;
-  private repeated = new Set<string>();
+  private wanted = "";
 
   constructor(
-    store: Store,
+    private readonly store: Store,
     private readonly router: Router,
     notices: Notices,
   ) {
@@ -45,12 +47,19 @@ export class SkillsView {
     this.list = new VirtualList<Skill>({
       label: "Skills",
       key: (skill) => skill.uri,
-      row: (skill) => [...row(skill, this.repeated.has(skill.name)), ...why(this.finder.found, skill)],
-      look: (skill) => `${this.repeated.has(skill.name)} ${this.finder.look(skill)}`,
+      row: (skill) => [...row(skill), ...why(this.finder.found, skill)],
+      waiting: () => [h("p", { class: "waiting" }, "Loading…")],
+      look: (skill) => this.finder.look(skill),
       left: () => this.focusSearch(),
-      chosen: (skill) => router.go({ view: "skills", skill: skill.uri }),
+      chosen: (skill) => {
+        this.revealed = true; // it is where the person has found it
+        router.go({ view: "skills", skill: skill.uri });
+      },
+      settled: () => this.remember(),
     });
     this.list.element.id = "skill-list";
+    store.section = () => this.section();
+    store.more = () => this.draw(false);
     this.detail = new Detail(store, router, notices);
     this.element = h(
       "div",
@@ -76,6 +85,8 @@ export class SkillsView {
     this.detail.element.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.defaultPrevented) this.close(event);
     });
+    const { query } = router.remembered();
+    if (query) this.search(query);
   }
 
   /** Go back from a skill to the list. Where there is only room for one of them, close the skill. */
@@ -99,13 +110,12 @@ export class SkillsView {
   }
 
   update(state: State): void {
-    const skills = state.skills !== this.state.skills;
+    const changed = state.rows !== this.state.rows;
     this.state = state;
-    if (skills) {
-      this.repeated = repeatedNames(state.skills);
+    if (changed) {
       this.finder.refresh();
+      this.draw(false);
     }
-    if (skills || !state.skills.length) this.draw(false);
     this.place();
   }
 
@@ -114,19 +124,41 @@ export class SkillsView {
     const { skill } = this.router.place;
     this.element.classList.toggle("open", skill !== "");
     this.list.select(skill);
-    if (skill && !this.revealed && this.state.complete) {
-      this.revealed = true;
-      this.list.reveal();
+    if (this.state.rows && !this.placed) {
+      this.placed = true;
+      this.list.begin(this.router.remembered().top);
     }
+    if (this.state.rows && skill && !this.revealed) this.reveal(skill, this.state.rows);
     void this.detail.show(skill, this.state);
   }
 
+  /** Scroll to the skill with which the page was opened. Its part of the list may have to be loaded first. */
+  private reveal(skill: string, rows: SkillRows): void {
+    this.revealed = this.finder.found !== null || this.wanted === skill || rows.indexOf(skill) >= 0;
+    this.wanted = this.revealed ? "" : skill;
+    if (this.revealed) this.list.reveal();
+    else void this.store.load();
+  }
+
+  /** Return which skills to load: those that are shown now or, at first, those at the remembered place. */
+  private section(): Section {
+    const section = this.list.section();
+    if (this.finder.found) return { ...section, key: "", at: 0 };
+    if (this.placed && !this.wanted) return section;
+    return { ...section, key: this.wanted || this.router.remembered().top || this.router.place.skill };
+  }
+
+  /** Remember the place in the list, for when the browser comes back to the page. */
+  private remember(): void {
+    const query = this.field.value;
+    this.router.remember({ top: query ? "" : this.list.section().key, query });
+  }
+
   private draw(typed: boolean): void {
-    const { skills, complete, config } = this.state;
-    const all = skills.length;
+    const { rows } = this.state;
+    const all = rows?.length ?? 0;
     const found = this.finder.show(this.state);
-    const more = complete ? "" : ` of ${number(config?.skills ?? all)}, loading`;
-    const lines = this.finder.lines(this.state) ?? [`${count(all, "skill")}${more}`];
+    const lines = this.finder.lines(this.state) ?? [count(all, "skill")];
     if (this.tally.textContent !== lines.join("")) fill(this.tally, lines.map((line) => h("span", null, literals(line))));
     this.tally.hidden = !all;
     this.list.element.classList.toggle("found", (this.finder.found?.matches.size ?? 0) > 0);
@@ -134,10 +166,11 @@ export class SkillsView {
     this.more.hidden = !this.finder.left;
     this.more.textContent = `Show ${number(this.finder.left)} more`;
     this.list.element.hidden = !found.length;
-    this.none.hidden = found.length > 0 || !complete;
-    this.element.classList.toggle("without", complete && !all);
+    this.none.hidden = found.length > 0 || !rows;
+    this.element.classList.toggle("without", rows !== null && !all);
     this.list.show(found, typed);
-    if (!found.length && complete) fill(this.none, all ? this.nothingFound() : this.noSkills());
+    if (typed) this.remember();
+    if (!found.length && rows) fill(this.none, all ? this.nothingFound() : this.noSkills());
   }
 
   private async showMore(): Promise<void> {
@@ -150,13 +183,14 @@ export class SkillsView {
       this.search("");
       this.field.focus();
     };
-    const failure = this.finder.found?.failure;
+    const found = this.finder.found;
+    const failure = found?.failure?.lost ? null : found?.failure;
     return empty(
       icons.search,
       failure ? "The search failed" : "Nothing matches",
       failure
         ? h("p", null, literals(failure.message), ".")
-        : h("p", null, "No skill fits ", h("q", { dir: "auto" }, this.finder.found?.query ?? ""), "."),
+        : h("p", null, "No skill fits ", h("q", { dir: "auto" }, found?.query ?? ""), "."),
       h("button", { onclick: clear }, "Clear the search"),
     );
   }
@@ -189,17 +223,9 @@ export class SkillsView {
   }
 }
 
-/** Return the names that several skills have. */
-function repeatedNames(skills: Skill[]): Set<string> {
-  const once = new Set<string>();
-  const again = new Set<string>();
-  for (const { name } of skills) (once.has(name) ? again : once).add(name);
-  return again;
-}
-
-function row(skill: Skill, repeated: boolean): Node[] {
+function row(skill: Skill): Node[] {
   const problems = skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem"));
-  const path = repeated && h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))));
+  const path = skill.repeated && h("p", { class: "path", title: skillPath(skill.uri) }, h("bdi", null, decoded(skillPath(skill.uri))));
   const under = [
     skill.withheld && badge("not approved", "warn"),
     skill.customized && badge("Customized", "accent"),

@@ -1,26 +1,36 @@
 // The state of the page, loaded from the server, and its listeners.
 
-import type { Backend, Change, Config, FoundPage, Skill } from "./backend";
+import type { Backend, Change, Config, FoundPage, Problem } from "./backend";
 import { Failure } from "./backend";
+import type { Section } from "./rows";
+import { SkillRows } from "./rows";
 
-const PAGE = 2000;
 const PROBLEMS = 2000;
+const SOON = 150;
+/** Milliseconds before everything is loaded again while the skills keep changing. */
 
 export interface State {
   config: Config | null;
-  skills: Skill[];
-  /** Whether all skills are loaded. The first ones are shown before that. */
-  complete: boolean;
+  /** All skills; null until the first of them are loaded. */
+  rows: SkillRows | null;
+  /** The first problems of each group; null until they are shown for the first time. */
+  problems: Problem[] | null;
   failure: Failure | null;
   lost: boolean;
 }
 
 export class Store {
-  state: State = { config: null, skills: [], complete: false, failure: null, lost: false };
+  state: State = { config: null, rows: null, problems: null, failure: null, lost: false };
+  /** Returns which part of the list of skills is shown. */
+  section: () => Section = () => ({ key: "", at: 0, rows: 0 });
+  /** Called when a further part of the list of skills is there. */
+  more: () => void = () => undefined;
   private readonly listeners: Array<(state: State) => void> = [];
   private loading: Promise<void> | null = null;
   private again = false;
+  private timer = 0;
   private revision = -1;
+  private withProblems = false;
 
   constructor(
     readonly backend: Backend,
@@ -43,7 +53,7 @@ export class Store {
     );
   }
 
-  /** Load everything again. Concurrent calls share one load. */
+  /** Load everything that is shown again. Concurrent calls share one load. */
   load(): Promise<void> {
     if (this.loading) {
       this.again = true;
@@ -57,6 +67,17 @@ export class Store {
       }
     });
     return this.loading;
+  }
+
+  /** Say whether problems are shown. Only then are they loaded, and loaded again after changes. */
+  showProblems(shown: boolean): void {
+    if (shown && !this.withProblems && this.state.config) void this.load();
+    this.withProblems = shown;
+  }
+
+  /** Return the first problems of each group. Throws `Failure`. */
+  async problems(): Promise<Problem[]> {
+    return (await this.backend.config(PROBLEMS)).problems;
   }
 
   /** Make a change, and load everything again. Throws `Failure`. */
@@ -81,41 +102,50 @@ export class Store {
     }
   }
 
+  /** Return a list of all skills, or of those that contain every word of `query`. It is not loaded yet. */
+  rows(query = ""): SkillRows {
+    return new SkillRows({
+      load: (offset, limit, around) =>
+        this.backend.skills(offset, limit, { ...(query && { query }), ...(around && { around }) }),
+      changed: () => this.more(),
+      outdated: () => this.soon(),
+      failed: (error) => this.fail(error),
+      before: this.state.rows?.skills ?? [],
+    });
+  }
+
   private async loadAll(): Promise<void> {
+    const withProblems = this.withProblems;
     try {
-      const config = await this.backend.config(PROBLEMS);
-      let skills: Skill[] = [];
-      for (let total = Infinity; skills.length < total; ) {
-        const page = await this.backend.skills(skills.length, PAGE);
-        total = page.skills.length ? page.total : skills.length;
-        skills = skills.concat(page.skills);
-        if (!this.state.complete && skills.length < total) this.set({ config, skills, failure: null });
-        if (page.revision !== config.revision) this.again = true;
-      }
+      const rows = this.rows();
+      const config = await this.backend.config(withProblems ? PROBLEMS : 0);
+      await rows.open(this.section());
+      if (rows.revision !== config.revision) this.soon();
+      if (withProblems !== this.withProblems && this.withProblems) this.again = true;
       this.revision = config.revision;
-      this.set({ config, skills: this.reuse(skills), failure: null, complete: true });
+      const problems = withProblems ? config.problems : this.state.problems;
+      this.set({ config, rows, problems, failure: null });
     } catch (error) {
-      const failure = error instanceof Failure ? error : new Failure(String(error));
-      if (failure.locked) this.locked();
-      else this.set({ failure });
+      this.fail(error);
     }
   }
 
-  /** Reuse the objects of unchanged skills, so that they are not drawn again. */
-  private reuse(skills: Skill[]): Skill[] {
-    const known = new Map(this.state.skills.map((skill) => [skill.uri, skill]));
-    return skills.map((skill) => {
-      const before = known.get(skill.uri);
-      return before && same(before, skill) ? before : skill;
-    });
+  private fail(error: unknown): void {
+    const failure = error instanceof Failure ? error : new Failure(String(error));
+    if (failure.locked) this.locked();
+    else this.set({ failure });
+  }
+
+  private soon(): void {
+    if (this.timer) return;
+    this.timer = window.setTimeout(() => {
+      this.timer = 0;
+      void this.load();
+    }, SOON);
   }
 
   private set(change: Partial<State>): void {
     this.state = { ...this.state, ...change };
     for (const listener of this.listeners) listener(this.state);
   }
-}
-
-function same(one: Skill, other: Skill): boolean {
-  return (Object.keys(one) as Array<keyof Skill>).every((key) => one[key] === other[key]);
 }

@@ -1,9 +1,13 @@
-"""Floors: programs that answer every request with the bytes of a file, without parsing the request.
+"""Floors: programs that do the least that a server must do, without the protocol.
 
-python -m benchmarks.speed.servers.floors echo|route|raw stdio|PORT ANSWER
+    python -m benchmarks.speed.servers.floors echo|route|raw|file stdio|PORT ANSWER|ROOT
+
+`file` reads and hashes the requested file below ROOT. The others send the bytes of ANSWER to every request.
 """
 
+import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,14 +53,41 @@ def raw(answer: bytes) -> Any:
     return app
 
 
-def main(kind: str, where: str, answer: str) -> None:
-    content = Path(answer).read_bytes()
+def read_answer(file: str, uri: str) -> dict[str, Any]:
+    """Look up, open, read and hash a file, and return what a server answers with it."""
+    os.stat(file)  # noqa: PTH116 - the call that a server makes
+    with open(file, "rb") as opened:  # noqa: PTH123 - as above
+        content = opened.read()
+    hashlib.sha256(content).digest()
+    block = {"uri": uri, "mimeType": "text/markdown", "text": content.decode()}
+    result = {"resultType": "complete", "ttlMs": 5000, "cacheScope": "public", "contents": [block]}
+    return {"jsonrpc": "2.0", "id": 1, "result": result}
+
+
+def file_route(root: str) -> Any:
+    """Return a bare Starlette application with one route that answers with the text of the requested file."""
+    from starlette.applications import Starlette  # noqa: PLC0415 - as above
+    from starlette.requests import Request  # noqa: PLC0415
+    from starlette.responses import JSONResponse  # noqa: PLC0415
+    from starlette.routing import Route  # noqa: PLC0415
+
+    async def respond(request: Request) -> JSONResponse:
+        uri: str = (await request.json())["params"]["uri"]
+        return JSONResponse(read_answer(f"{root}/{uri.removeprefix('skill://')}", uri))
+
+    return Starlette(routes=[Route("/mcp", respond, methods=["POST"])])
+
+
+def main(kind: str, where: str, given: str) -> None:
     if where == "stdio":
-        echo(content)
+        echo(Path(given).read_bytes())
         return
     from benchmarks.speed.servers.web import run_web  # noqa: PLC0415 - as above
 
-    run_web({"route": route, "raw": raw}[kind](content), int(where))
+    if kind == "file":
+        run_web(file_route(given), int(where))
+    else:
+        run_web({"route": route, "raw": raw}[kind](Path(given).read_bytes()), int(where))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from skillwire.area import Area, Command, ServeFlags, ServePart, ServeRequest
+from skillwire.config.file import ConfigFile
 from skillwire.server.serve_options import ServeOptions
 
 
@@ -33,6 +34,7 @@ AREAS = (
     Registration("search", "skillwire.search.area", always=True),
     Registration("evals", "skillwire.evals.area"),
     Registration("pages", "skillwire.pages.area", always=True),
+    Registration("registry", "skillwire.registry.area"),
 )
 
 
@@ -67,15 +69,22 @@ def bridge_parts() -> tuple[ServePart, ...]:
     return tuple(part for part in parts if part is not None)
 
 
-def with_area_additions(options: ServeOptions) -> ServeOptions:
+def with_area_additions(options: ServeOptions, config: ConfigFile | None = None) -> ServeOptions:
     """Return the options of a server in Python code, or of a bridge, with what the areas add to it.
 
-    An addition that `options` already has is not added again.
+    An addition that `options` already has is not added again. With `config`, additions follow this
+    configuration file. Raises `UsageError` if it is wrong.
     """
     if not options.every_client:
         return options
-    kinds = [_imported(path) for each in AREAS if (path := each.load().addition)]
-    added = [kind() for kind in kinds if not any(isinstance(each, kind) for each in options.additions)]
+    added: list[Any] = []
+    for area in (each.load() for each in AREAS):
+        if not area.addition or any(isinstance(each, _imported(area.addition)) for each in options.additions):
+            continue
+        if config is not None and area.configured:
+            added.append(_imported(area.configured)(config))
+        else:
+            added.append(_imported(area.addition)())
     return replace(options, additions=[*options.additions, *added])
 
 

@@ -54,6 +54,10 @@ class CodeSource(Source):
         except KeyError as error:
             raise SourceError(f"{path}/{file.path} no longer exists") from error
 
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:
+        found = self._contents.get(entry.origin.location, {}).get(file.path)
+        return None if found is None or isinstance(file, LiveFile) else found[1]
+
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         """Return a validator that is always current, or None for a live or unknown file."""
         known = file.path in self._contents.get(entry.origin.location, ())

@@ -21,6 +21,7 @@ from skillwire.app.service import HttpOptions, Service, serve_at
 from skillwire.area import ServerContext
 from skillwire.cli.state import state_or_error
 from skillwire.config.clients.known import KnownServers, is_address, known_servers
+from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.library import load
 from skillwire.config.server_targets import Allow, resolve_targets
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
@@ -161,6 +162,7 @@ def bridge(
         frame=bridged_text,
         list_nonconforming=list_nonconforming,
     )
+    serve_options = with_area_additions(serve_options, ConfigFile(default_config()))
     selection = Selection(only or (), exclude or ())
     endpoint = HttpOptions(http, token_env, allow_public, allow_host, allow_origin, access_log).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # one character for each bridge in the chain
@@ -202,7 +204,7 @@ class _Bridge:
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(
                 library,
-                with_area_additions(self.serve_options),
+                self.serve_options,
                 freshness,
                 name="skillwire-bridge",
                 gateway=None if self.endpoint is None else self._with_pages(library),

@@ -1,8 +1,6 @@
 """Check the text of each skill, its links and the files beside it. Only `skillwire check` does this."""
 
 import os
-from collections import defaultdict
-from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,23 +18,27 @@ from skillwire.frontmatter.body_rules import SkillBody, check_body, unmentioned
 from skillwire.frontmatter.split import UnreadableError, line_of, split
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
+from skillwire.sources.base import Progress, ignore_progress
 
 _MAX_BYTES = 256 * 1024
 """Maximum size in bytes of a file that is searched for the names of other files."""
+_PROGRESS_STEP = 100
 
 
-async def body_problems(library: Library) -> list[Problem]:
+async def body_problems(library: Library, progress: Progress = ignore_progress) -> list[Problem]:
     """Return the problems in the texts of all skills, with paths as in the problems of the catalog.
 
     Skills from servers are left out, because the user cannot change them. Unlisted and dynamic skills are
     also left out.
-    Only one `SKILL.md` is in memory at a time.
+    Only one `SKILL.md` is in memory at a time. `progress` is called with the number of skills so far.
     """
     catalog = library.catalog
     # Sources other than folders may not know which files are executable. Windows has no executable bit.
     with_modes = {source.label for source in library.sources if os.name != "nt" and is_folder(source.place)}
     found: list[Problem] = []
-    for entry in catalog.entries.values():
+    for number, entry in enumerate(catalog.entries.values(), 1):
+        if number % _PROGRESS_STEP == 0:
+            progress(number)
         if entry.listed and not entry.dynamic and not entry.origin.foreign:
             label = entry.origin.source
             problems = await _check(library, entry, has_modes=label in with_modes)
@@ -54,7 +56,7 @@ async def _check(library: Library, entry: SkillRecord, *, has_modes: bool) -> li
     skill = SkillBody(
         entry.origin.path,
         line_of(content, start),
-        read_body(content[start:].decode(errors="replace"), files),
+        read_body(content[start:].decode(errors="replace"), files, alone=len(files) == 1),
         files,
         frozenset(folder for path in files for folder in parent_paths(path)).union(entry.directories),
         executable=entry.executable if has_modes else None,
@@ -76,7 +78,7 @@ async def _mentioned_by_others(library: Library, entry: SkillRecord) -> tuple[fr
 
     Files of more than `_MAX_BYTES` are left out, and so is a name that occurs only in the file that it names.
     """
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    names, of_their_file = set[str](), set[str]()
     folders: set[str] = set()
     for file in entry.files[1:]:
         if not isinstance(file, SkillFile) or file.size > _MAX_BYTES:
@@ -88,17 +90,15 @@ async def _mentioned_by_others(library: Library, entry: SkillRecord) -> tuple[fr
         if not is_text(content):
             continue
         text = content.decode()
-        for name in names_in(text):
-            found[name].add(file.path)
+        found, own_name = names_in(text), basename(file.path)
+        others = {name for name in found if not own_name.startswith(name)}
+        # A name that two files mention is mentioned by another file, whichever of them it names.
+        names |= others | (of_their_file & found)
+        of_their_file |= found - others
         # A path in a file is relative to the file or to the skill.
         own = folders_in(text)
         folders |= own | {normpath(join(dirname(file.path), folder)) for folder in own}
-    names = frozenset(name for name, where in found.items() if not _only_itself(name, where))
-    return names, frozenset(folders)
-
-
-def _only_itself(name: str, where: Collection[str]) -> bool:
-    return len(where) == 1 and all(basename(path).startswith(name) for path in where)
+    return frozenset(names), frozenset(folders)
 
 
 def _is_served(catalog: Catalog, entry: SkillRecord, path: str) -> bool:

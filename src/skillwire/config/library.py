@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import anyio
 
@@ -22,18 +22,26 @@ from skillwire.sources.base import ignore_progress
 
 
 @contextmanager
-def scanning() -> Generator[Report]:
-    """Yield a callback for the progress of scans. On a terminal, it shows a progress bar for slow scans."""
+def show_progress(title: str, unit: str, total: int | None = None) -> Generator[Report]:
+    """Yield a callback for the progress of slow work. On a terminal, it shows a progress bar.
+
+    The bar shows `title` and the number of `unit` so far, of `total` if that is known in advance.
+    """
     if not sys.stderr.isatty():
         yield ignore_progress
         return
     from skillwire.terminal.progress_bar import ProgressBar  # noqa: PLC0415 - needed only on a terminal
 
-    bar = ProgressBar()
+    bar = ProgressBar(title, unit, total)
     try:
         yield bar.seen
     finally:
         bar.stop()
+
+
+def scanning() -> AbstractContextManager[Report]:
+    """Return a context manager that yields a callback for the progress of scans."""
+    return show_progress("scanning for skills", "files and folders")
 
 
 def load_library(

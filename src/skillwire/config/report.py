@@ -9,7 +9,7 @@ from urllib.parse import quote
 from skillwire import __version__
 from skillwire.config.choice import ConfigChoice
 from skillwire.config.faults import join_place
-from skillwire.config.library import load_library
+from skillwire.config.library import load_library, show_progress
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible
@@ -172,7 +172,9 @@ class CheckResult:
         """Return a copy that also contains the problems in the texts of the skills."""
         from skillwire.config.body_check import body_problems  # noqa: PLC0415 - only `check` needs it
 
-        more = self.select(await body_problems(self.library))
+        total = len(self.library.catalog.entries)
+        with show_progress("checking texts", "skills", total) as progress:
+            more = self.select(await body_problems(self.library, progress))
         return replace(self, problems=by_place((*self.problems, *more)))
 
     @classmethod

@@ -24,6 +24,7 @@ BRIDGES = "SKILLWIRE_BRIDGES"
 Its value has one character for each bridge in the chain.
 """
 STATE_DIR = "SKILLWIRE_STATE_DIR"
+DATA_DIR = "SKILLWIRE_DATA_DIR"
 MAX_FILE_SIZE_MB = ("SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB")
 """The current name, then an older name that is still in use."""
 STATIC = ("SKILLWIRE_STATIC", "SKILLJACK_STATIC")
@@ -196,6 +197,15 @@ def state_folder_from(environment: Mapping[str, str]) -> Path:
     from platformdirs import user_state_path  # noqa: PLC0415 - not needed with the variable set
 
     return user_state_path("skillwire", appauthor=False)
+
+
+def data_folder_from(environment: Mapping[str, str]) -> Path:
+    """Return the folder for what users publish, such as the default registry."""
+    if chosen := environment.get(DATA_DIR):
+        return Path(chosen)
+    from platformdirs import user_data_path  # noqa: PLC0415 - not needed with the variable set
+
+    return user_data_path("skillwire", appauthor=False)
 
 
 def max_file_bytes_from(environment: Mapping[str, str]) -> int:

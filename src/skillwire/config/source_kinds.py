@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -30,6 +31,7 @@ _MCP_URL = re.compile(r"(?:mcp\+)?https?://[^?#]*/mcp/?(?:\?[^#]*)?|mcp\+https?:
 """Matches the URL of an MCP server: its path ends in `mcp`, or it has the prefix `mcp+`."""
 _LAST_SLASH = re.compile(r"\A([^?]*/mcp)/(?=\?|\Z)", re.IGNORECASE)
 _WEB_URLS = ("https://", "http://", f"{_WEB}https://", f"{_WEB}http://")
+_REGISTRY = re.compile(r"registry(?:\+[a-z0-9]+)?:", re.IGNORECASE)
 _FILE_URL = re.compile(r"file:/+", re.IGNORECASE)
 _PATH_HINT = "for example `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
@@ -119,6 +121,11 @@ def is_on_github(argument: str) -> bool:
         return _repository_place(argument).startswith(_GITHUB)
     except InvalidValueError:
         return False
+
+
+def names_registry(argument: str) -> bool:
+    """Return whether an argument is the address of a registry, such as `registry:`."""
+    return _REGISTRY.match(argument) is not None
 
 
 def is_server_url(argument: str) -> bool:
@@ -304,6 +311,15 @@ def _open_server(address: SourceArgument, options: SourceOptions) -> Source:
     return DeferredSource(address.label, explicit_server(address.text).partition("?")[0], make)
 
 
+def _open_registry(address: SourceArgument, options: SourceOptions) -> Source:
+    try:
+        # The registry is an area above this package. Like other areas, it may be missing.
+        area = import_module("skillwire.registry.source_kind")
+    except ModuleNotFoundError as error:
+        raise UsageError("this installation of Skillwire has no registry") from error
+    return area.open_source(address, options)
+
+
 def _fetched_source(fetcher: "Fetcher", address: SourceArgument, options: SourceOptions) -> Source:
     from skillwire.sources.fetched import FetchedSource  # noqa: PLC0415 - as above
 
@@ -320,6 +336,13 @@ KINDS: tuple[SourceKind, ...] = (
         _repository_label,
         _open_repository,
         public=True,
+    ),
+    SourceKind(
+        "registry",
+        "registry:",
+        names_registry,
+        lambda _argument: "registry",
+        _open_registry,
     ),
     SourceKind("server", "mcp+https://example.com/mcp", is_server_url, _server_label, _open_server),
     SourceKind(

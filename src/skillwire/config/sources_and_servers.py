@@ -7,7 +7,7 @@ from functools import cache
 
 from skillwire.config.clients.known import KnownServers, known_servers, parse_label
 from skillwire.config.source_config import source_parts
-from skillwire.config.source_kinds import SCHEME, is_server_url, local_path
+from skillwire.config.source_kinds import SCHEME, is_server_url, local_path, names_registry
 from skillwire.config.typed_sources import check_spaces, typed_source
 from skillwire.errors import UsageError
 from skillwire.host.connections.target import COMMAND
@@ -48,14 +48,14 @@ def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
     """Return whether an argument names a server.
 
     A command, a URL that ends in `/mcp` or has the prefix `mcp+`, and a label with a colon (`github:`) name a
-    server. A path, the name of an archive and any other URL name a source. A word without a colon names a
-    source if it exists as a path, else the server with this label. Raises `UsageError` for such a word if it
-    is both, or neither.
+    server. A path, the name of an archive, `registry:` and any other URL name a source. A word without a
+    colon names a source if it exists as a path, else the server with this label. Raises `UsageError` for such
+    a word if it is both, or neither.
     """
     if argument.startswith(COMMAND) or is_server_url(argument):
         return True
     label, explicit = parse_label(argument), argument.endswith(":")
-    if label is None or argument.startswith(PATHS):
+    if label is None or argument.startswith(PATHS) or names_registry(argument):
         return False
     if not explicit and SCHEME.match(argument):
         return False

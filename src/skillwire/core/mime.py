@@ -140,13 +140,17 @@ _TEXT_APPLICATIONS = frozenset(
 
 def is_text(content: bytes) -> bool:
     """Return whether `content` is valid UTF-8 without NUL. Only such content is sent as text (S6)."""
+    return decode_text(content) is not None
+
+
+def decode_text(content: bytes) -> str | None:
+    """Return `content` as text, or None if `is_text` is false for it."""
     if b"\0" in content:
-        return False
+        return None
     try:
-        content.decode()
+        return content.decode()
     except UnicodeDecodeError:
-        return False
-    return True
+        return None
 
 
 def mime_type(path: str, *, text: bool) -> str:

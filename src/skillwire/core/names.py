@@ -149,6 +149,11 @@ _needs_no_escape = re.compile(r"[A-Za-z0-9._~/-]*").fullmatch
 """Matches a path that needs no percent-encoding. Most paths match, and this check is faster than encoding."""
 
 
+def is_plain_path(path: str) -> bool:
+    """Return whether a relative path is the same in a URI, without percent-encoding."""
+    return _needs_no_escape(path) is not None
+
+
 def root_uri(skill_path: Iterable[str]) -> str:
     """Return the URI of the folder with these path segments, without a trailing slash (S5)."""
     first, *rest = skill_path = tuple(skill_path)

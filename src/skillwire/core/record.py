@@ -8,7 +8,15 @@ from enum import StrEnum
 from typing import Self, TypeAlias
 
 from skillwire.core.conformance import Nonconformity, nonconformities
-from skillwire.core.names import NAME_RULE, SCHEME, SKILL_FILE, file_uri, is_skill_name, root_uri
+from skillwire.core.names import (
+    NAME_RULE,
+    SCHEME,
+    SKILL_FILE,
+    file_uri,
+    is_plain_path,
+    is_skill_name,
+    root_uri,
+)
 from skillwire.core.problem import Problem
 from skillwire.errors import IntegrityError, InvalidValueError
 from skillwire.safe_text import strip_invisible
@@ -91,9 +99,13 @@ class SkillFile:
 
     def verify(self, content: bytes, uri: str) -> bytes:
         """Return `content`, or raise `IntegrityError` if it does not have the listed digest."""
-        if (found := Digest.of(content)) != self.digest:
-            raise IntegrityError(uri, expected=self.digest, found=found)
+        if not self.matches(content):
+            raise IntegrityError(uri, expected=self.digest, found=Digest.of(content))
         return content
+
+    def matches(self, content: bytes) -> bool:
+        """Return whether `content` has the listed digest."""
+        return hashlib.sha256(content).digest() == self.digest.raw
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -273,6 +285,14 @@ class SkillRecord:
         URIs are compared without decoding, because each file has exactly one URI. So rejecting a long URI
         takes no longer than rejecting a short one.
         """
+        if not uri.startswith(folder := self.uri[: -len(SKILL_FILE)]):
+            return None
+        path = uri[len(folder) :]
+        if is_plain_path(path):  # no other path has this URI, so no URI needs to be built
+            for file in self.files:
+                if file.path == path:
+                    return file
+            return None
         return next((file for file in self.files if self.uri_of(file.path) == uri), None)
 
     def children_at(self, uri: str) -> tuple[str, ...] | None:

@@ -121,6 +121,13 @@ class Feature(ABC):
         """Return a validator for the response to this request, or None if the response cannot be cached."""
         return None
 
+    def answer_now(self, method: str, call: Call) -> Answer | None:  # noqa: ARG002 - for overriding
+        """Answer a request without waiting, as its method would; None if only the method can answer.
+
+        An error is None too, or a `SkillwireError`: the method reports it.
+        """
+        return None
+
     def instructions(self) -> str:
         """Return the text that this feature currently adds to the server's instructions."""
         return ""

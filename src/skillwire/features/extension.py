@@ -67,6 +67,16 @@ class ExtensionFeature(Feature):
     async def list(self, call: Call) -> Answer:
         if (query := self._query(call)) is not None:
             return await self._search(query, call.cursor())
+        return self._page(call)
+
+    def answer_now(self, method: str, call: Call) -> Answer | None:
+        if method == SKILLS_LIST:
+            return self._page(call) if self._library.is_loaded and self._query(call) is None else None
+        if method != SKILLS_GET or not self._library.has_fresh(uri := call.params.get("uri")):
+            return None
+        return Answer({"skill": skill_entry(self._library.catalog.entries[str(uri)])})
+
+    def _page(self, call: Call) -> Answer:
         catalog = self._library.catalog
         listing = self._listing.of(catalog)
         shown = page(listing.keys, listing.position, of=SKILLS_LIST, cursor=call.cursor())

@@ -1,6 +1,7 @@
 """Skills as MCP prompts: one for each skill or template, one that takes a name, and prompts from code."""
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -79,6 +80,15 @@ def render_prompt(skill: "Skill") -> Answer:
     return Answer({"description": collapse_lines(skill.description), "messages": [message]})
 
 
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The names of all prompts in order, their positions, and the description of the prompt `BY_NAME`."""
+
+    names: Sequence[str]
+    places: Mapping[str, int]
+    by_name: str
+
+
 class PromptsFeature(Feature):
     """Offers skills as prompts, for people to start.
 
@@ -101,12 +111,13 @@ class PromptsFeature(Feature):
         self._tokens = tokens
         self._authored = dict(authored or {})
         self._prompts = CatalogMemo(self._named)
+        self._lists = CatalogMemo(self._listed)
 
     def methods(self) -> Mapping[str, Method]:
         return {PROMPTS_LIST: self.list, PROMPTS_GET: self.get}
 
     def claims(self, method: str, call: Call) -> bool:
-        return method == PROMPTS_GET and call.params.get("name") in self._names()
+        return method == PROMPTS_GET and call.params.get("name") in self._listing.places
 
     def lists(self) -> Collection[ListKind]:
         return (ListKind.PROMPTS,)
@@ -118,9 +129,8 @@ class PromptsFeature(Feature):
         return (ListKind.PROMPTS,) if differs else ()
 
     async def list(self, call: Call) -> Answer:
-        names = self._names()
-        places = {name: place for place, name in enumerate(names)}
-        shown = page(names, places.get, of=PROMPTS_LIST, cursor=call.cursor())
+        listing = self._listing
+        shown = page(listing.names, listing.places.get, of=PROMPTS_LIST, cursor=call.cursor())
         return Answer(shown.result("prompts", [self._described(name) for name in shown.keys]))
 
     async def get(self, call: Call) -> Answer:
@@ -139,16 +149,22 @@ class PromptsFeature(Feature):
         text = collapse_lines(prompt.description if is_template else prompt.shown_description)
         return text if self._frame is None else f"{label_of(prompt)} says: {quoted(text, None)}"
 
-    def _names(self) -> "list[str]":
-        prompts = self._prompts.of(self._visible_skills.catalog)
+    @property
+    def _listing(self) -> "_Listing":
+        return self._lists.of(self._visible_skills.catalog)
+
+    def _listed(self, catalog: Catalog) -> "_Listing":
+        prompts = self._prompts.of(catalog)
         own = (BY_NAME, *self._authored)
-        return [*dict.fromkeys(own), *(name for name in prompts if name not in self._authored)]
+        names = [*dict.fromkeys(own), *(name for name in prompts if name not in self._authored)]
+        return _Listing(names, {name: place for place, name in enumerate(names)}, self._by_name())
 
     def _described(self, name: str) -> dict[str, Json]:
         if (authored := self._authored.get(name)) is not None:
             return describe_prompt(name, authored)
         if name == BY_NAME:
-            return self._by_name()
+            description = self._listing.by_name
+            return {"name": BY_NAME, "description": description, "arguments": by_name_arguments()}
         prompt = self._prompts.of(self._visible_skills.catalog)[name]
         described: dict[str, Json] = {"name": name, "description": self._description(prompt)}
         if arguments := prompt_arguments(prompt, framed=self._frame is not None):
@@ -171,7 +187,7 @@ class PromptsFeature(Feature):
             name = arguments.text("name")
             entry = self._visible_skills.names.find(name, offered=self._offered())
         elif prompt is None:
-            hint = did_you_mean(name, self._names())
+            hint = did_you_mean(name, self._listing.names)
             raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {hint}" if hint else ""))
         elif isinstance(prompt, SkillTemplate):
             uri = prompt.expand(template_values(prompt, name, arguments))
@@ -203,15 +219,14 @@ class PromptsFeature(Feature):
         named = {_unlike_ours(name, entry, skills): entry for name, entry in skills.items()}
         return {**named, **self._visible_skills.templates_for_people()}
 
-    def _by_name(self) -> dict[str, Json]:
+    def _by_name(self) -> str:
         budget = self._tokens * CHARACTERS_PER_TOKEN
         names = self._offered()
         lengths = accumulate(len(name) + 2 for name in names)
         shown = sum(length <= budget for length in lengths)
         rest = f" and {len(names) - shown:,} more" if shown < len(names) else ""
         skills = f" Skills: {', '.join(map(quote_if_needed, names[:shown]))}{rest}." if names else ""
-        description = f"Start a skill by its name.{skills}"
-        return {"name": BY_NAME, "description": description, "arguments": by_name_arguments()}
+        return f"Start a skill by its name.{skills}"
 
 
 def _unlike_ours(name: str, entry: SkillRecord, taken: Container[str]) -> str:

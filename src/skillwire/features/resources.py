@@ -15,7 +15,7 @@ from skillwire.features.base import Answer, Call, Feature, ListKind, Method, pag
 from skillwire.features.content import RuntimeMeta, no_meta, with_meta
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change, Edit
-from skillwire.library.library import Library
+from skillwire.library.library import Library, Reading
 from skillwire.protocol.messages import FILE_TEMPLATE, RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES
 from skillwire.protocol.translate import contents, file_resource, skill_meta, template_resource
 from skillwire.sources.base import Validator
@@ -245,7 +245,18 @@ class ResourcesFeature(Feature):
             return Answer(await further.answer(uri))
         if (unlisted := self._find_unlisted(uri)) is not None:
             return Answer({"contents": await unlisted.read(uri)})
-        reading = await self._library.read(uri)
+        return self._file_answer(uri, await self._library.read(uri))
+
+    def answer_now(self, method: str, call: Call) -> Answer | None:
+        uri = call.params.get("uri")
+        if method != RESOURCES_READ or not isinstance(uri, str) or uri in self.documents:
+            return None
+        if any(each.serves(uri) for each in self._further):
+            return None
+        reading = self._library.read_now(uri)
+        return None if reading is None else self._file_answer(uri, reading)
+
+    def _file_answer(self, uri: str, reading: Reading) -> Answer:
         file = reading.served.file
         # Metadata about the response goes into the result. The resource itself has no unprefixed key (S6).
         more = self._runtime_meta(reading.served.entry)

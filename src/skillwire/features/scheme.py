@@ -69,6 +69,13 @@ class OtherScheme(Feature):
         inner = self._inner_call(method, call)
         return None if inner is None else self.inside.validator(method, inner)
 
+    def answer_now(self, method: str, call: Call) -> Answer | None:
+        inner = self._inner_call(method, call)
+        answer = None if inner is None else self.inside.answer_now(method, inner)
+        if inner is None or answer is None:
+            return None
+        return self._outer_answer(method, call, inner, answer)
+
     def instructions(self) -> str:
         return self._in_list(self.inside.instructions())
 
@@ -107,12 +114,16 @@ class OtherScheme(Feature):
             except SkillwireError as error:
                 self._translate_error(error)
                 raise
-            result = self._outer_result(name, inner, answer.result)
-            if _typed(inner) != _typed(call):
-                result = self._completed(result)
-            return replace(answer, result=result)
+            return self._outer_answer(name, call, inner, answer)
 
         return translated
+
+    def _outer_answer(self, method: str, call: Call, inner: Call, answer: Answer) -> Answer:
+        """Return the answer to the call `inner` of `inside` as the answer to `call`."""
+        result = self._outer_result(method, inner, answer.result)
+        if _typed(inner) != _typed(call):
+            result = self._completed(result)
+        return replace(answer, result=result)
 
     def _inner_call(self, method: str, call: Call) -> Call | None:
         """Return the call with URIs as `inside` uses them; None if its `uri` names nothing on this server."""

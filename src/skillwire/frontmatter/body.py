@@ -30,6 +30,7 @@ _PLACEHOLDER = re.compile(
 """Matches a target that the reader is meant to replace, in a template or an example."""
 
 # Paths in plain text that are not links, in the folders that the standard names.
+_FOLDERS = ("references/", "scripts/", "assets/")
 _MENTION = re.compile(r"(?<![\w/.\\-])(?:\./)?((?:references|scripts|assets)/[\w./-]*[\w-]\.\w+)(?![\w/*])")
 # Words that show that a path is an example, or a file that the reader will make.
 _HYPOTHETICAL = re.compile(
@@ -81,18 +82,22 @@ class BodyFacts:
     """Files that the text tells the reader to run directly, not as an argument of another program."""
 
 
-def read_body(text: str, files: Container[str] = ()) -> BodyFacts:
-    """Analyze the Markdown body of a skill with these `files`. `\\r\\n` counts as one line break."""
+def read_body(text: str, files: Container[str] = (), *, alone: bool = False) -> BodyFacts:
+    """Analyze the Markdown body of a skill with these `files`. `\\r\\n` counts as one line break.
+
+    `alone` tells that the skill has no other files. `paths` is empty then, because no rule compares them.
+    """
     text = text.replace("\r\n", "\n")
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
-    commented = _blank_out(_COMMENT, text)
-    prose = _blank_out(_FENCE, commented)
+    commented = _blank_out(_COMMENT, text) if "<!--" in text else text
+    prose = _blank_out(_FENCE, commented) if _has_fence(commented) else commented
+    without_spans = _blank_out(_SPAN, prose) if "`" in prose else prose
     return BodyFacts(
         lines,
         -(-len(text) // CHARACTERS_PER_TOKEN),
-        _mentions(text, _find_links(_blank_out(_SPAN, prose))),
+        _mentions(text, _find_links(without_spans)),
         _mentions(text, chain(_prose_mentions(prose, files), _command_mentions(commented))),
-        _mentions(text, _paths(prose)),
+        () if alone else _mentions(text, _paths(prose)),
         _mentions(text, chain(_shell_commands(commented), _commands_in_prose(prose))),
     )
 
@@ -102,7 +107,7 @@ def names_in(text: str) -> frozenset[str]:
 
     The parts are needed because modules are imported as `package.module`.
     """
-    words = set(_words(unquote(text) if "%" in text else text))
+    words = _words(unquote(text) if "%" in text else text)
     return frozenset(words.union(*(word.split(".") for word in words if "." in word)))
 
 
@@ -112,11 +117,11 @@ def folders_in(text: str) -> frozenset[str]:
     A folder in a code span needs no slash.
     """
     found: set[str] = set()
-    for each in _FOLDER.finditer(text):
+    for each in _FOLDER.finditer(text) if "/" in text else ():
         folder = each[1].rstrip("/")
         if len(folder) <= _LONGEST_PATH and not folder.endswith((".", "-")) and folder:
             found.add(posixpath.normpath(folder))
-    for span in _SPAN.finditer(text):
+    for span in _spans(text):
         folder = span[1].removeprefix("./").rstrip("/")
         if 0 < len(folder) <= _LONGEST_PATH and _PATH.fullmatch(folder):
             found.add(posixpath.normpath(folder))
@@ -141,14 +146,16 @@ def is_placeholder(path: str) -> bool:
     return _PLACEHOLDER.search(path) is not None or _SUFFIX.search(path) is None
 
 
-def _words(text: str) -> Iterator[str]:
-    """Yield the words of `text`, without trailing dots and dashes."""
-    return filter(None, (word.rstrip(".-") for word in _WORD.findall(text)))
+def _words(text: str) -> set[str]:
+    """Return the different words of `text`, without trailing dots and dashes."""
+    return {word.rstrip(".-") for word in set[str](_WORD.findall(text))} - {""}
 
 
 def _find_links(text: str) -> Iterator[tuple[str, int]]:
-    defined = ((each[1] or each[2], each.start()) for each in _DEFINED.finditer(text))
-    for target, at in chain(_inline(text), defined):
+    inline = _inline(text) if "](" in text else ()
+    definitions = _DEFINED.finditer(text) if "]:" in text else ()
+    defined = ((each[1] or each[2], each.start()) for each in definitions)
+    for target, at in chain(inline, defined):
         if target and not _EXTERNAL_TARGET.match(target):
             yield unquote(re.split("[#?]", target)[0]), at
 
@@ -182,7 +189,7 @@ def _prose_mentions(prose: str, files: Container[str]) -> Iterator[tuple[str, in
     A missing file is left out if a word before it in the paragraph, or later on its line, shows that it is an
     example or a new file.
     """
-    mentions = list(_MENTION.finditer(prose))
+    mentions = list(_MENTION.finditer(prose)) if any(map(prose.__contains__, _FOLDERS)) else []
     missing = any(found[1] not in files for found in mentions)
     doubts = [found.start() for found in _HYPOTHETICAL.finditer(prose)] if missing else []
     for found in mentions:
@@ -207,7 +214,22 @@ def _command_mentions(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _shell_fences(text: str) -> Iterator[re.Match[str]]:
-    return (fence for fence in _FENCE.finditer(text) if _language(fence) in _SHELLS)
+    return (fence for fence in _fences(text) if _language(fence) in _SHELLS)
+
+
+# Most texts have no fence, or no span. Looking for its characters first is much faster.
+
+
+def _fences(text: str) -> Iterator[re.Match[str]]:
+    return _FENCE.finditer(text) if _has_fence(text) else iter(())
+
+
+def _has_fence(text: str) -> bool:
+    return "```" in text or "~~~" in text
+
+
+def _spans(text: str) -> Iterator[re.Match[str]]:
+    return _SPAN.finditer(text) if "`" in text else iter(())
 
 
 def _language(fence: re.Match[str]) -> str:
@@ -226,7 +248,7 @@ def _shell_commands(text: str) -> Iterator[tuple[str, int]]:
 
     A block without a language is often a list of files, so only lines with a prompt or `./` count there.
     """
-    for fence in _FENCE.finditer(text):
+    for fence in _fences(text):
         language = _language(fence)
         for command in _COMMAND.finditer(fence[3]) if language in {*_SHELLS, ""} else ():
             explicit = command[1] or command[2] or language in _SHELLS
@@ -240,7 +262,7 @@ def _commands_in_prose(prose: str) -> Iterator[tuple[str, int]]:
     A name without a folder does not count. A script such as `scripts/fill.py` counts only if it has arguments
     or begins with `./`, because people leave out its interpreter.
     """
-    for span in _SPAN.finditer(prose):
+    for span in _spans(prose):
         program, *arguments = span[1].split(maxsplit=1) or [""]
         path = program.removeprefix("./")
         suffix = path.rpartition(".")[2].lower()

@@ -73,6 +73,8 @@ class Files(Mapping[str, ServedFile]):
         self._above = above
 
     def __getitem__(self, uri: str) -> ServedFile:
+        if (entry := self._entries.get(uri)) is not None:  # the URI of a skill is that of its first file
+            return ServedFile(entry, entry.files[0])
         for entry in enclosing_skills(self._entries, self._above, uri):
             if (file := entry.file_at(uri)) is not None:
                 return ServedFile(entry, file)

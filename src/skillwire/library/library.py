@@ -503,6 +503,20 @@ class Library:
                     raise
         raise NotServedError(uri, "file")
 
+    def read_now(self, uri: str) -> Reading | None:
+        """Read a file without waiting; None if only `read` can tell, for example about a changed file.
+
+        Like `read`, it returns only bytes that match the listed digest (S19). It never scans.
+        """
+        served = self._catalog.files.get(uri)
+        if served is None or (label := served.entry.origin.source) in self._failures:
+            return None
+        file = served.file
+        if isinstance(file, LiveFile):
+            return None
+        content = self._sources[label].read_now(served.entry, file)
+        return Reading(served, content) if content is not None and file.matches(content) else None
+
     def validator(self) -> Validator | None:
         """Return a validator for the current catalog, or None until it is loaded."""
         return _CatalogValidator(self) if self.is_loaded else None

@@ -16,7 +16,7 @@ READ_FILE = "skill-file"
 CONNECT = "skill-connect"
 
 DEFAULT_PROBLEMS, MAX_PROBLEMS = 20, 2000
-DEFAULT_SKILLS, MAX_SKILLS = 50, 2000
+DEFAULT_SKILLS, MAX_SKILLS = 50, 500
 _MAX_TEXT = 1024 * 1024
 
 Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
@@ -60,7 +60,7 @@ def reading_actions(overview: Overview) -> list[Action]:
         limit = _number(call, "limit", DEFAULT_SKILLS, MAX_SKILLS)
         if query.strip():
             return await overview.search(query, limit, offset=offset, cursor=call.cursor())
-        return overview.skills("", offset, limit)
+        return overview.skills(offset, limit, around=_optional_text(call, "around"))
 
     async def read_file(call: Call) -> dict[str, Json]:
         return await overview.text(call.text("uri"), _MAX_TEXT)
@@ -82,6 +82,10 @@ def reading_actions(overview: Overview) -> list[Action]:
                 "query": {**_TEXT, "description": "What the skills should help with, in a few words."},
                 "skill": {**_TEXT, "description": "The name or URI of one skill, to see its details."},
                 "offset": _whole_number("Number of skills to skip, without a `query`."),
+                "around": {
+                    **_TEXT,
+                    "description": "URI of a skill: return the part of the list that contains it.",
+                },
                 "cursor": {**_TEXT, "description": "With a `query`: the `nextCursor` of the last answer."},
                 "limit": _whole_number("Maximum number of skills to return."),
             },

@@ -36,6 +36,7 @@ _SUMMARY: dict[str, Json] = {
     "assistant": _FLAG,
     "user": _FLAG,
     "customized": _FLAG,
+    "repeated": _FLAG,
 }
 _MAX_LINES = 50
 MIME_TYPE = "text/html;profile=mcp-app"

@@ -1,7 +1,6 @@
 """Skills, sources and problems of a server as JSON, for the pages and their tools."""
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from skillwire import __version__
@@ -18,6 +17,7 @@ from skillwire.library.names import Names
 from skillwire.library.search import MAX_LIMIT, SearchIndex, SearchResult
 from skillwire.library.visibility import Override
 from skillwire.pages.problem_report import ProblemReport
+from skillwire.pages.skill_list import MAX_WORDS, SkillList, find_words, query_words
 from skillwire.safe_text import collapse_lines, escape_invisible
 from skillwire.server.admin import Admin, SourceFacts
 from skillwire.sources.base import Scan
@@ -28,9 +28,6 @@ _STATES = {
     Rule.SOURCE_STALE: "stale",
 }
 """The states of a source by the rules of its problems, the most severe first."""
-
-_MAX_WORDS = 32
-"""Maximum number of different words in a search. Each word is searched for in every skill."""
 
 UNLOCK_SERVER = "start the server with `--allow-config`"
 UNLOCK_BRIDGE = "use `skillwire approve` and `skillwire revoke`; the bridge notices within a second"
@@ -82,7 +79,7 @@ class Overview:
         self._locked = locked
         self._show_places = show_places
         self._names = CatalogMemo(Names)
-        self._summaries: dict[str, tuple[SkillRecord, dict[str, Json]]] = {}
+        self._lists = CatalogMemo(SkillList)
         self._revision = 0
         self._listeners: list[Callable[[], None]] = []
         library.listen(lambda _: self._notify())
@@ -106,9 +103,7 @@ class Overview:
         """
         catalog, settings = self.library.catalog, self.control.settings()
         editable, places = self.control.editable, self._places_for(can_change=can_change)
-        report = self._reports.of(catalog)
-        served = Counter(entry.origin.source for entry in catalog.entries.values())
-        withheld = Counter(entry.origin.source for entry in catalog.withheld)
+        report, skills = self._reports.of(catalog), self._lists.of(catalog)
         return {
             "revision": self._revision,
             "version": __version__,
@@ -122,8 +117,8 @@ class Overview:
             "sources": [
                 {
                     **self._source(each, report, places=places),
-                    "skills": served[each.label],
-                    "withheld": withheld[each.label],
+                    "skills": skills.served[each.label],
+                    "withheld": skills.withheld[each.label],
                 }
                 for each in self.control.sources()
             ],
@@ -135,24 +130,33 @@ class Overview:
             "problems": [*report.first(problems)],
         }
 
-    def skills(self, query: str, offset: int, limit: int) -> dict[str, Json]:
-        """Return at most `limit` skills that contain every word of `query`, from `offset` on.
+    def skills(self, offset: int, limit: int, *, around: str | None = None) -> dict[str, Json]:
+        """Return at most `limit` skills, from `offset` on.
 
-        Searches paths, names, descriptions and source labels. Raises `BadParamsError` for too many words.
+        If there is a skill with the URI `around`, return the part with this skill instead. Its offset is a
+        multiple of `limit`.
         """
         catalog = self.library.catalog
-        entries = list(catalog.entries.values())
-        if words := list(dict.fromkeys(query.casefold().split())):
-            if len(words) > _MAX_WORDS:
-                raise BadParamsError(f"a query may have {_MAX_WORDS} different words; search for fewer")
-            entries = [entry for entry in entries if _matches(entry, words)]
-        self._prune_summaries(catalog)
+        skills = self._lists.of(catalog)
+        at = None if around is None else skills.offset_of(around, limit)
+        offset = offset if at is None else at
+        return self._part(catalog, skills.part(offset, limit), offset, len(catalog.entries))
+
+    async def _filter(self, query: str, offset: int, limit: int) -> dict[str, Json]:
+        """Return at most `limit` of the skills that contain every word of `query`, from `offset` on."""
+        catalog = self.library.catalog
+        found = await self._lists.of(catalog).find(query_words(query))
+        return self._part(catalog, found[offset : offset + limit], offset, len(found))
+
+    def _part(
+        self, catalog: Catalog, entries: Sequence[SkillRecord], offset: int, total: int
+    ) -> dict[str, Json]:
         origins = self._origins()
         return {
             "revision": self._revision,
-            "total": len(entries),
+            "total": total,
             "offset": offset,
-            "skills": [self._summary(catalog, each, origins) for each in entries[offset : offset + limit]],
+            "skills": [self._summary(catalog, each, origins) for each in entries],
         }
 
     async def search(
@@ -161,7 +165,8 @@ class Overview:
         """Return the skills that fit `query`, the best first, as the tool `search-skills` orders them.
 
         `matches` tells why each of them fits. Withheld skills are not indexed: the first page has those that
-        contain every word, in `withheld`. Without the search area, the result is that of `skills`.
+        contain every word, in `withheld`. Without the search area, the skills that contain every word of
+        `query` in their path, name, description or source label are returned, from `offset` on.
 
         Raises `BadParamsError` for wrong arguments.
         """
@@ -170,18 +175,17 @@ class Overview:
         except ConflictError:
             if cursor is not None:
                 raise bad_cursor_error(cursor) from None
-            return self.skills(query, offset, limit)
+            return await self._filter(query, offset, limit)
         if offset:
             raise BadParamsError("with a `query`, pass the `nextCursor` of the last answer, not an `offset`")
         found = await index.search(query, limit=min(limit, MAX_LIMIT), cursor=cursor)
         catalog = self.library.catalog
-        self._prune_summaries(catalog)
         origins = self._origins()
         shown = [each for each in found.results if each.uri in catalog.entries]
         others = len(found.results) - len(shown)
         if cursor is not None or found.next_cursor is not None:
             others = await self._count_others(index, query, catalog)
-        withheld = [] if cursor is not None else self._find_withheld(catalog, query)
+        withheld = [] if cursor is not None else await _find_withheld(catalog, query)
         result: dict[str, Json] = {
             "revision": self._revision,
             "total": found.total - others,
@@ -203,7 +207,8 @@ class Overview:
         Raises `RequestError` if `name` does not refer to exactly one skill.
         """
         catalog = self.library.catalog
-        entry = self._names.of(catalog).find(name)
+        # Names are indexed only for those who write one: pages send URIs.
+        entry = catalog.entries.get(name) or self._names.of(catalog).find(name)
         return {
             **self._summary(catalog, entry, self._origins()),
             "revision": self._revision,
@@ -234,11 +239,6 @@ class Overview:
 
     def _origins(self) -> dict[str, str]:
         return {each.label: each.origin for each in self.control.sources()}
-
-    def _find_withheld(self, catalog: Catalog, query: str) -> list[SkillRecord]:
-        """Return the withheld skills that contain every word of a query, up to the maximum of words."""
-        words = list(dict.fromkeys(query.casefold().split()))[:_MAX_WORDS]
-        return [entry for entry in catalog.withheld if _matches(entry, words)]
 
     async def _count_others(self, index: SearchIndex, query: str, catalog: Catalog) -> int:
         """Return how many results are not shown: templates, and skills that have gone since a freeze."""
@@ -282,26 +282,19 @@ class Overview:
         }
 
     def _summary(self, catalog: Catalog, entry: SkillRecord, origins: dict[str, str]) -> dict[str, Json]:
-        known = self._summaries.get(entry.uri)
-        if known is None or known[0] is not entry:
-            known = self._summaries[entry.uri] = entry, _static_summary(entry)
         decided = catalog.visibility.overrides.get(entry.uri, Override())
         now = catalog.visibility.of(entry)
         return {
-            **known[1],
+            **_static_summary(entry),
             "origin": origins.get(entry.origin.source, entry.origin.source),
-            "problems": len(self._reports.of(catalog).of_skill(entry)),
+            "problems": self._reports.of(catalog).number_of_skill(entry),
             "withheld": entry.withheld is not None,
             "trust": entry.trust.value,
             "assistant": now.assistant,
             "user": now.user,
             "customized": decided != Override(),
+            "repeated": self._lists.of(catalog).is_repeated(entry),
         }
-
-    def _prune_summaries(self, catalog: Catalog) -> None:
-        if len(self._summaries) > 2 * len(catalog.entries):
-            known = self._summaries
-            self._summaries = {uri: known[uri] for uri in catalog.entries if uri in known}
 
     def _notify(self) -> None:
         self._revision += 1
@@ -337,9 +330,9 @@ def _match(result: SearchResult) -> dict[str, Json]:
     }
 
 
-def _matches(entry: SkillRecord, words: list[str]) -> bool:
-    text = f"{entry.path} {entry.name} {entry.shown_description} {entry.origin.source}".casefold()
-    return all(word in text for word in words)
+async def _find_withheld(catalog: Catalog, query: str) -> list[SkillRecord]:
+    """Return the withheld skills that contain every word of a query, up to the maximum of words."""
+    return await find_words(catalog.withheld, list(dict.fromkeys(query.casefold().split()))[:MAX_WORDS])
 
 
 def _file(entry: SkillRecord, file: SkillFile | LiveFile) -> dict[str, Json]:

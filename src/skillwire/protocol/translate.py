@@ -4,8 +4,8 @@ import base64
 import json
 from typing import Literal, NotRequired, TypedDict
 
-from skillwire.core.mime import DIRECTORY, MARKDOWN, is_text
-from skillwire.core.names import SKILL_FILE, last_segment
+from skillwire.core.mime import DIRECTORY, MARKDOWN, decode_text
+from skillwire.core.names import SKILL_FILE, file_uri, last_segment
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.protocol.messages import META_PREFIX, Freshness
@@ -52,8 +52,9 @@ def skill_entry(entry: SkillRecord) -> dict[str, Json]:
     """Return the complete entry for `skills/list` and `skills/get` (S7, S8, S9)."""
     resources: Json = "dynamic"
     if not entry.dynamic:
+        root = entry.root
         resources = [
-            {"uri": entry.uri_of(file.path), "digest": file.digest.text, "size": file.size}
+            {"uri": file_uri(root, file.path), "digest": file.digest.text, "size": file.size}
             for file in entry.files
             if isinstance(file, SkillFile)
         ]
@@ -106,8 +107,8 @@ def directory_resource(uri: str) -> dict[str, Json]:
 
 def contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
     """Return a content block. Text is sent as text, other content as base64 (S6)."""
-    if is_text(content):
-        return {"uri": uri, "mimeType": mime_type, "text": content.decode()}
+    if (text := decode_text(content)) is not None:
+        return {"uri": uri, "mimeType": mime_type, "text": text}
     return blob_contents(uri, mime_type, content)
 
 

@@ -19,4 +19,5 @@ AREA = Area(
     },
     serve="skillwire.search.serving:SearchServeFlags",
     addition="skillwire.search.tool:SearchOptions",
+    configured="skillwire.search.serving:configured_options",
 )

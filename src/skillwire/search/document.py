@@ -7,8 +7,8 @@ equals a new index.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from itertools import islice
@@ -67,10 +67,19 @@ FILES = Field("files", 0.5, 10, 0.5, is_short=False)
 class Document:
     """What the index knows about one skill or template."""
 
-    weights: Mapping[str, int]
-    """The weight of each term. A term that begins with `=` is a whole name or path."""
+    fields: Mapping[str, int]
+    """The weight of each term of a field. A term that begins with `=` is a whole name or path."""
     vocabulary: frozenset[str]
     """The words of short fields, to which spelling is corrected."""
+    body: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The number of occurrences of each term that only the body contains."""
+    by_count: Sequence[int] = ()
+    """The weight of a term in `body` by the number of its occurrences."""
+
+    @property
+    def weights(self) -> Mapping[str, int]:
+        """The weight of every term."""
+        return {**self.fields, **{term: self.by_count[count] for term, count in self.body.items()}}
 
 
 Searchable = SkillRecord | SkillTemplate
@@ -106,24 +115,32 @@ def has_indexed_text(entry: Searchable) -> bool:
 
 def make_document(entry: Searchable, text: str = "") -> Document:
     """Return what is indexed of a skill or template. `text` is its `SKILL.md`."""
-    values, path = _values_of(entry, text)
-    name = values[NAME]
-    body = values.pop(BODY)
-    amounts: dict[str, float] = {}
-    vocabulary: set[str] = set()
-    for field, value in values.items():
-        if value:
-            _add(field, value, amounts, vocabulary)
-    weights = _weights(amounts, body)
-    if len(weights) > _MAX_TERMS:
-        weights = dict(islice(weights.items(), _MAX_TERMS))
-        terms = term_of_word()
-        vocabulary = {word for word in vocabulary if terms[word] in weights}
+    values = _values_of(entry, text)
+    body = words(values.pop(BODY))
+    found = {part: words(value) for part, value in values.items() if value}
+    terms, amounts, vocabulary = term_of_word(), dict[str, float](), set[str]()
+    for each, split in found.items():
+        share = _share(each, len(split))
+        for word in split:
+            if term := terms[word]:
+                amounts[term] = amounts.get(term, 0.0) + share
+        if each.is_short:
+            vocabulary.update(split)
+    counts = Counter(map(terms.__getitem__, body))
+    del counts[""]
+    share = _share(BODY, len(body))
+    fields = {term: _weight(amount + share * counts.pop(term, 0)) for term, amount in amounts.items()}
+    by_count = [_weight(share * count) for count in range(max(counts.values(), default=0) + 1)]
+    vocabulary = set(filter(_correctable().__getitem__, vocabulary))
+    if len(fields) + len(counts) > _MAX_TERMS:
+        fields = dict(islice(fields.items(), _MAX_TERMS))
+        counts = dict(islice(counts.items(), _MAX_TERMS - len(fields)))
+        vocabulary = {word for word in vocabulary if terms[word] in fields}
     # A skill of another operator's server never comes before the user's own skill of that name (H10).
     is_own = isinstance(entry, SkillTemplate) or not entry.origin.foreign
-    for exact in (exact_term(name), exact_term(path)):
-        weights[exact] = MAX_WEIGHT if is_own else MAX_WEIGHT // 2
-    return Document(weights, frozenset(vocabulary))
+    for parts in (found.get(NAME, []), found.get(PATH, [])):
+        fields[_exact(parts)] = MAX_WEIGHT if is_own else MAX_WEIGHT // 2
+    return Document(fields, frozenset(vocabulary), counts, by_count)
 
 
 def body_of(text: str) -> str:
@@ -133,21 +150,24 @@ def body_of(text: str) -> str:
 
 def exact_term(name: str) -> str:
     """Return the term for a whole name or path. It is the same for names that differ in case, `_` or `-`."""
-    return "=" + "-".join(words(name))
+    return _exact(words(name))
+
+
+def _exact(parts: Sequence[str]) -> str:
+    return "=" + "-".join(parts)
 
 
 def matched_fields(entry: Searchable, text: str, searched: Iterable[str]) -> list[str]:
     """Return the names of the fields in which a term of the query occurs, the most important first."""
-    values, _ = _values_of(entry, text)
     wanted, terms, found = set(searched), term_of_word(), list[str]()
-    for field, value in values.items():
-        if field is not PATH and any(terms[word] in wanted for word in words(value)):
-            found.append(field.name)
+    for part, value in _values_of(entry, text).items():
+        if part is not PATH and not wanted.isdisjoint(map(terms.__getitem__, words(value))):
+            found.append(part.name)
     return found
 
 
-def _values_of(entry: Searchable, text: str) -> tuple[dict[Field, str], str]:
-    """Return the indexed text of each field, and the path."""
+def _values_of(entry: Searchable, text: str) -> dict[Field, str]:
+    """Return the indexed text of each field."""
     if isinstance(entry, SkillTemplate):
         fields, path, described = entry.fields, entry.path, entry.description
         name, files = path.rpartition("/")[2], ""
@@ -158,7 +178,7 @@ def _values_of(entry: Searchable, text: str) -> tuple[dict[Field, str], str]:
     when = fields.get("when_to_use")
     about = {key: value for key, value in fields.items() if key not in _UNINDEXED_KEYS}
     body = body_of(text)
-    values = {
+    return {
         NAME: name,
         PATH: path,
         DESCRIPTION: f"{described}\n{when if isinstance(when, str) else ''}",
@@ -167,7 +187,6 @@ def _values_of(entry: Searchable, text: str) -> tuple[dict[Field, str], str]:
         HEADINGS: "\n".join(HEADING.findall(f"\n{body}"))[:MAX_HEADINGS],
         BODY: body[:MAX_BODY],
     }
-    return values, path
 
 
 def _texts(value: "Json | Mapping[str, Json]", depth: int = 0) -> Iterable[str]:
@@ -177,34 +196,6 @@ def _texts(value: "Json | Mapping[str, Json]", depth: int = 0) -> Iterable[str]:
     elif depth < _MAX_DEPTH and isinstance(value, (Mapping, list)):
         for each in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(each, depth + 1)
-
-
-def _add(field: Field, value: str, amounts: dict[str, float], vocabulary: set[str]) -> None:
-    """Add the terms of a field to `amounts`, and its words to `vocabulary` if the field is short."""
-    found = words(value)
-    share = _share(field, len(found))
-    terms = term_of_word()
-    for word in found:
-        if term := terms[word]:
-            amounts[term] = amounts.get(term, 0) + share
-    if field.is_short:
-        vocabulary.update(filter(_correctable().__getitem__, found))
-
-
-def _weights(amounts: Mapping[str, float], body: str) -> dict[str, int]:
-    """Return the weights of the terms in `amounts` and in a body, which is long.
-
-    Most terms of a body are in no other field, so their weights only depend on their number.
-    """
-    found = words(body)
-    counts = Counter(map(term_of_word().__getitem__, found))
-    del counts[""]
-    share = _share(BODY, len(found))
-    weights = {term: _weight(amount + share * counts.pop(term, 0)) for term, amount in amounts.items()}
-    most = max(counts.values(), default=0)
-    by_count = [_weight(share * count) for count in range(most + 1)]
-    weights.update(zip(counts, map(by_count.__getitem__, counts.values()), strict=True))
-    return weights
 
 
 def _share(field: Field, length: int) -> float:

@@ -54,8 +54,9 @@ class MemorySearch(ListSearch):
             ranking = await anyio.to_thread.run_sync(self._rank, parsed, audience)
             page = Page.of(ranking.uris, query, audience, limit, cursor)
             shown = [(rank, entries[self._positions[key]]) for rank, key in page.shown]
+        read = [(rank, each, await _text_of(each) or "") for rank, each in shown]
         return SearchResults(
-            tuple([await _result(each, rank, ranking) for rank, each in shown]),
+            await anyio.to_thread.run_sync(_results, read, ranking),
             len(ranking.uris),
             ranking.is_weak,
             ranking.corrections,
@@ -121,11 +122,11 @@ async def _text_of(each: SearchEntry) -> str | None:
         return None
 
 
-async def _result(each: SearchEntry, rank: int, ranking: Ranking) -> SearchResult:
-    text = await _text_of(each) or ""
+def _results(read: Sequence[tuple[int, SearchEntry, str]], ranking: Ranking) -> tuple[SearchResult, ...]:
+    return tuple([_result(each, text, rank, ranking) for rank, each, text in read])
 
-    def explain() -> tuple[list[str], str]:
-        return matched_fields(each.entry, text, ranking.terms), find_snippet(text, ranking.terms)
 
-    fields, snippet = await anyio.to_thread.run_sync(explain)
+def _result(each: SearchEntry, text: str, rank: int, ranking: Ranking) -> SearchResult:
+    fields = matched_fields(each.entry, text, ranking.terms)
+    snippet = find_snippet(text, ranking.terms)
     return SearchResult(each.name, each.uri, collapse_lines(each.description), rank, tuple(fields), snippet)

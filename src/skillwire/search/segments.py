@@ -8,9 +8,9 @@ import sqlite3
 import sys
 from array import array
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ CREATE TABLE word (initial TEXT, length INTEGER, word TEXT, documents INTEGER,
   PRIMARY KEY (initial, length, word)) WITHOUT ROWID;
 """
 
+_INSERT = "INSERT INTO posting VALUES (?, ?, ?)"
 _LOW, _HIGH = (0, 1) if sys.byteorder == "little" else (1, 0)
 
 
@@ -172,16 +173,18 @@ class Segments:
 
     def add_postings(self, postings: Iterable[tuple[str, Postings]]) -> None:
         """Write the postings of terms, in ascending order."""
-        self._db.executemany(
-            "INSERT INTO posting VALUES (?, ?, ?)",
-            ((term, first, packed) for term, (first, packed) in postings),
-        )
+        self._db.executemany(_INSERT, ((term, first, packed) for term, (first, packed) in postings))
+
+    def add_packed(self, terms: Iterable[str], first: int, packed: Iterable["array[int]"]) -> None:
+        """Write the postings of terms, in ascending order, in one segment."""
+        self._db.executemany(_INSERT, zip(terms, repeat(first), packed, strict=False))
 
     def close(self) -> None:
         self._db.close()
 
 
 _NO_POSTINGS = array("I")
+_APPEND: Callable[["array[int]", int], None] = getattr(array, "append")  # noqa: B009 - a method of any array
 
 
 class SegmentWriter:
@@ -203,13 +206,18 @@ class SegmentWriter:
             self._flush()
         if not self._documents:
             self._first = self.next_number
-        packed, number = self._packed, (self.next_number - self._first) << 16
-        for term, weight in document.weights.items():
-            packed[term].append(number | weight)
+        number = (self.next_number - self._first) << 16
+        self._append(document.fields, map(number.__or__, document.fields.values()))
+        by_count = [number | weight for weight in document.by_count]
+        self._append(document.body, map(by_count.__getitem__, document.body.values()))
         self._documents.append((self.next_number, uri, identity, joined(document.vocabulary)))
         self.words.update(document.vocabulary)
         self.next_number += 1
-        self._size += len(document.weights)
+        self._size += len(document.fields) + len(document.body)
+
+    def _append(self, terms: Iterable[str], postings: Iterable[int]) -> None:
+        """Add one posting to each term. This runs in C, since it is done for every word of every skill."""
+        deque(map(_APPEND, map(self._packed.__getitem__, terms), postings), maxlen=0)
 
     def finish(self) -> None:
         """Write what is left, and the vocabulary."""
@@ -221,7 +229,8 @@ class SegmentWriter:
             return
         self.segments.add_documents(self._documents)
         packed = self._packed
-        self.segments.add_postings((term, Postings(self._first, packed[term])) for term in sorted(packed))
+        terms = sorted(packed)
+        self.segments.add_packed(terms, self._first, map(packed.__getitem__, terms))
         self._documents, self._size = [], 0
         packed.clear()
 

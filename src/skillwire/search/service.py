@@ -2,13 +2,13 @@
 
 import logging
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -67,6 +67,8 @@ _MAX_RETRIED = 100
 """Maximum number of skills that are read again because their text could not be read before."""
 
 Value = TypeVar("Value")
+_Read: TypeAlias = tuple[Searchable, str, bool]
+"""An entry, its text, and whether the text was read if it should be."""
 _log = logging.getLogger(__name__)
 
 
@@ -132,7 +134,7 @@ class LibrarySearch(SearchIndex):
         uris = list(found)
         page = Page.of(uris, query, audience, limit, cursor)
         return SearchResults(
-            tuple([await self._result(found[uri], names, rank, ranking) for rank, uri in page.shown]),
+            await self._results([(rank, found[uri]) for rank, uri in page.shown], names, ranking),
             len(uris),
             ranking.is_weak,
             ranking.corrections,
@@ -240,7 +242,9 @@ class LibrarySearch(SearchIndex):
 
     async def _apply(self, wanted: Catalog, pending: _Pending) -> None:
         """Change the index, so that it describes the catalog `wanted`."""
-        made = [each async for batch in self._documents(pending.changed) for each in batch]
+        made: list[tuple[Searchable, bytes, Document]] = []
+        async for batch in self._read(pending.changed):
+            made += await self._in_worker(lambda read=batch: list(_make_documents(read)))
 
         def change(refused: Mapping[Audience, Sequence[str]]) -> None:
             index = self._index
@@ -263,10 +267,8 @@ class LibrarySearch(SearchIndex):
                 return
             self._indexed = wanted
 
-    async def _documents(
-        self, entries: Sequence[Searchable]
-    ) -> AsyncGenerator[list[tuple[Searchable, bytes, Document]]]:
-        """Yield batches of entries with their identities and documents."""
+    async def _read(self, entries: Sequence[Searchable]) -> AsyncGenerator[list[_Read]]:
+        """Yield batches of entries with their texts."""
         for start in range(0, len(entries), _BATCH):
             batch = [(each, *await self._text_of(each)) for each in entries[start : start + _BATCH]]
             for entry, _, was_read in batch:
@@ -274,7 +276,7 @@ class LibrarySearch(SearchIndex):
                     self._unread.pop(entry.uri, None)
                 else:
                     self._unread[entry.uri] = None
-            yield await self._in_worker(partial(_make_documents, batch))
+            yield batch
 
     async def _text_of(self, entry: Searchable) -> tuple[str, bool]:
         """Return the text of a skill that is indexed, and whether it was read if it should be.
@@ -344,11 +346,11 @@ class LibrarySearch(SearchIndex):
             assert index is not None, "the index is opened first"
             await self._in_worker(partial(index.copy_to, writer, left_out))
 
-        def add(batch: Sequence[tuple[Searchable, bytes, Document]]) -> None:
-            for entry, known, document in batch:
+        def add(batch: Sequence[_Read]) -> None:
+            for entry, known, document in _make_documents(batch):
                 writer.add(entry.uri, known, document)
 
-        async with aclosing(self._documents(pending.changed)) as batches:
+        async with aclosing(self._read(pending.changed)) as batches:
             async for batch in batches:
                 await self._in_worker(partial(add, batch))
         await self._in_worker(writer.finish)
@@ -464,11 +466,19 @@ class LibrarySearch(SearchIndex):
                 return Ranking()
             return await self._in_worker(partial(rank, index))
 
-    async def _result(self, entry: Searchable, names: Names, rank: int, ranking: Ranking) -> SearchResult:
-        text, _ = await self._text_of(entry)
-        fields, snippet = await self._in_worker(
-            lambda: (matched_fields(entry, text, ranking.terms), find_snippet(text, ranking.terms))
+    async def _results(
+        self, shown: Sequence[tuple[int, Searchable]], names: Names, ranking: Ranking
+    ) -> tuple[SearchResult, ...]:
+        read = [(rank, entry, (await self._text_of(entry))[0]) for rank, entry in shown]
+        return await self._in_worker(
+            lambda: tuple([self._result(entry, text, names, rank, ranking) for rank, entry, text in read])
         )
+
+    def _result(
+        self, entry: Searchable, text: str, names: Names, rank: int, ranking: Ranking
+    ) -> SearchResult:
+        fields = matched_fields(entry, text, ranking.terms)
+        snippet = find_snippet(text, ranking.terms)
         if isinstance(entry, SkillTemplate):
             name, description = self._visible.template_name(entry), entry.description
         else:
@@ -476,14 +486,11 @@ class LibrarySearch(SearchIndex):
         return SearchResult(name, entry.uri, collapse_lines(description), rank, tuple(fields), snippet)
 
 
-def _make_documents(
-    batch: Sequence[tuple[Searchable, str, bool]],
-) -> list[tuple[Searchable, bytes, Document]]:
-    # A skill whose text could not be read gets an identity that differs from the one it should have.
-    return [
-        (entry, identity(entry) if was_read else b"", make_document(entry, text))
-        for entry, text, was_read in batch
-    ]
+def _make_documents(batch: Sequence[_Read]) -> Iterator[tuple[Searchable, bytes, Document]]:
+    """Yield entries with their identities and documents."""
+    for entry, text, was_read in batch:
+        # A skill whose text could not be read gets an identity that differs from the one it should have.
+        yield entry, identity(entry) if was_read else b"", make_document(entry, text)
 
 
 def _is_known(known: bytes | None, entry: Searchable) -> bool:

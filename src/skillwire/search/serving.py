@@ -56,6 +56,11 @@ class SearchPart(ServePart):
         return SearchOptions(index_folder(), opener).add_to(server.library)
 
 
+def configured_options(config: ConfigFile) -> SearchOptions:
+    """Return the options for a bridge. Its index is in memory. Raises `UsageError` or `SourceError`."""
+    return SearchOptions(open_ranker=chosen_ranker(config, semantic=False))
+
+
 def chosen_ranker(config: ConfigFile | None, *, semantic: bool) -> "Callable[[Library], Ranker] | None":
     """Return a function that opens the ranker of the option or the configuration, or None.
 

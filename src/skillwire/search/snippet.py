@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Collection
+from itertools import chain
 
 from skillwire.safe_text import strip_invisible
 from skillwire.search.document import body_of
-from skillwire.search.text import term_of_word, words
+from skillwire.search.text import term_of_word, words, words_by_line
 
 MAX_LENGTH = 160
 _MAX_TEXT = 64_000
@@ -20,12 +21,17 @@ def find_snippet(text: str, searched: Collection[str]) -> str:
     Of equally good lines, the first one that is no heading is chosen.
     """
     terms, wanted = term_of_word(), frozenset(searched)
+    lines = body_of(text)[:_MAX_TEXT].splitlines()
+    split = list(words_by_line(lines))
+    matching = {word for word in set(chain.from_iterable(split)) if terms[word] in wanted}
     best, score = "", (0, False)
-    for line in body_of(text)[:_MAX_TEXT].splitlines():
-        found = len(wanted.intersection([terms[word] for word in words(line)])) if line else 0
-        if (found, not line.startswith("#")) > score and found:
-            best, score = line, (found, not line.startswith("#"))
-            if found == len(wanted):
+    for line, found in zip(lines, split, strict=True):
+        if matching.isdisjoint(found):
+            continue
+        number = len({terms[word] for word in matching.intersection(found)})
+        if (number, not line.startswith("#")) > score:
+            best, score = line, (number, not line.startswith("#"))
+            if number == len(wanted):
                 break
     return _cut(strip_invisible(_MARKUP.sub("", best), len(best) + 1), wanted) if best else ""
 

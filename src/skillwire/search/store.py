@@ -10,7 +10,6 @@ import stat
 import unicodedata
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from pathlib import Path
 from sqlite3 import Error
 
@@ -34,8 +33,8 @@ class IndexStore:
         """Create a store in `folder`, which is created when it is needed."""
         self._folder = folder
         named = [f"{type(each).__name__}\0{each.label}\0{each.place}" for each in sources]
-        # Words and stems depend on the versions of these libraries.
-        versions = [str(FORMAT), __version__, version("snowballstemmer"), unicodedata.unidata_version]
+        # Words depend on the version of Unicode.
+        versions = [str(FORMAT), __version__, unicodedata.unidata_version]
         self._key = hashlib.sha256("\n".join([*versions, *named]).encode()).hexdigest()[:32]
 
     def load(self) -> Segments | None:

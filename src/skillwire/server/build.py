@@ -20,8 +20,9 @@ from skillwire.features.base import Answer, Call, Feature, ListKind, Method, all
 from skillwire.library.library import Library
 from skillwire.protocol.messages import CACHEABLE, EXTENSION, Freshness
 from skillwire.protocol.translate import complete
+from skillwire.server.cached_requests import CACHED_METHODS
 from skillwire.server.notifications import ChangeNotifier
-from skillwire.server.response_cache import CACHED_METHODS, ResponseCache
+from skillwire.server.response_cache import ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 
 TOKEN_PRESENTED = "skillwire.token_shown"  # noqa: S105 - a name

@@ -131,6 +131,15 @@ class Source(ABC):
     label: str
     """A short name that distinguishes this source from other sources."""
 
+    def __init_subclass__(cls, **options: object) -> None:
+        """Give a subclass that has its own `read` the `read_now` of this class, unless it has its own too.
+
+        Otherwise, an inherited `read_now` would bypass what the subclass does in `read`.
+        """
+        super().__init_subclass__(**options)
+        if "read" in vars(cls) and "read_now" not in vars(cls):
+            cls.read_now = Source.read_now
+
     @property
     def place(self) -> str:
         """The folder or address as the operator wrote it. The default is the label. Never sent to clients."""
@@ -168,6 +177,14 @@ class Source(ABC):
 
         Raises `SourceError` if the file cannot be read.
         """
+
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:  # noqa: ARG002 - for sources that can
+        """Return the current bytes of `file` without waiting, or None if only `read` can tell.
+
+        For sources that read a small file faster than they could start a task. None also stands for every
+        error. As after `read`, the caller compares the bytes with the listed digest.
+        """
+        return None
 
     async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:  # noqa: ARG002 - for servers
         """Return the source's record of a skill that a template describes; None if `entry` is that record.
@@ -239,6 +256,9 @@ class WrappedSource(Source):
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self.source.read(entry, file)
+
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:
+        return self.source.read_now(entry, file)
 
     async def instance(self, entry: SkillRecord, *, fresh: bool = False) -> SkillRecord | None:
         return await self.source.instance(entry, fresh=fresh)

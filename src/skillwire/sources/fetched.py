@@ -172,6 +172,9 @@ class FetchedSource(Source):
             raise SourceError("nothing has been fetched yet")
         return await self._folder.read(entry, file)
 
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:
+        return None if self._folder is None else self._folder.read_now(entry, file)
+
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         return None if self._folder is None else self._folder.validator(entry, file)
 

@@ -122,6 +122,11 @@ class MemorySource(Source):
         except Exception as error:
             raise SourceError(f"the function that makes {file.path} failed") from error
 
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:
+        skill = self._skills.get(entry.origin.location)
+        content = None if skill is None else skill.files.get(file.path)
+        return content if isinstance(content, bytes) else None
+
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         """Return a validator for a file with fixed bytes; None for every file of a dynamic skill."""
         skill = self._skills.get(path := entry.origin.location)

@@ -1,4 +1,4 @@
-"""The progress bar for scans."""
+"""The progress bar for scans and checks."""
 
 import time
 
@@ -11,16 +11,19 @@ _SHOW_AFTER_SECONDS = 1.0
 
 
 class ProgressBar:
-    """A progress bar that appears only for slow scans, and disappears when the scan is done."""
+    """A progress bar that appears only if the work is slow, and disappears when it is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, title: str, unit: str, total: int | None = None) -> None:
+        """Show `title` and the number of `unit` so far, of `total` if that is known in advance."""
         self._started = time.monotonic()
+        self._total = total
         self._task: TaskID | None = None
+        of = "" if total is None else f" of {total:,}"
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("scanning for skills"),
+            TextColumn(title),
             BarColumn(),
-            TextColumn("{task.completed:,} files and folders"),
+            TextColumn(f"{{task.completed:,}}{of} {unit}"),
             TimeElapsedColumn(),
             console=stderr_console(),
             transient=True,
@@ -31,8 +34,7 @@ class ProgressBar:
             self._progress.update(self._task, completed=number)
         elif time.monotonic() - self._started > _SHOW_AFTER_SECONDS:
             self._progress.start()
-            # The total is not known in advance.
-            self._task = self._progress.add_task("scan", total=None, completed=number)
+            self._task = self._progress.add_task("work", total=self._total, completed=number)
 
     def stop(self) -> None:
         if self._task is not None:

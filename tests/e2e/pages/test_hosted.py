@@ -99,6 +99,27 @@ async def test_a_search_is_ranked_by_the_server_through_the_host(
         await expect(app.locator(".tally")).to_have_text("14 skills")
 
 
+async def test_a_long_list_is_loaded_in_parts_through_the_host(
+    browser: Browser, host: StaticSite, home: Path
+) -> None:
+    for number in range(300):
+        write_skill(home / "long", f"task-{number:03}")
+    options = ("--http", "0", "--no-config", "--allow-origin", host.base, "--token-env", "HOSTED_TOKEN")
+    with HttpServer(home / "long", *options, env={**os.environ, "HOSTED_TOKEN": TOKEN}) as server:
+        async with hosted(browser, host, server, "skill-display") as (page, app):
+            await expect(app.locator(".tally")).to_have_text("300 skills")
+            await app.get_by_role("listbox", name="Skills").focus()
+            await page.keyboard.press("End")
+            await expect(app.locator(".row.active strong")).to_have_text("task-299")
+            await expect(app.locator(".row.active")).to_have_attribute("aria-setsize", "300")
+            assert await app.locator(".row").count() < 40
+            await page.keyboard.press("Enter")
+            await expect(app.locator(".head h1")).to_have_text("task-299")
+        async with hosted(browser, host, server, "skill-display", skill="task-150") as (_, app):
+            await expect(app.locator(".head h1")).to_have_text("task-150")
+            await expect(app.locator(".row[aria-selected=true]")).to_be_in_viewport()
+
+
 async def test_the_configuration_is_changed_through_the_host(
     browser: Browser, host: StaticSite, steered: HttpServer, home: Path
 ) -> None:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from anyio import run_process
@@ -168,6 +169,22 @@ async def test_few_requests_are_sent_while_typing(page: Page) -> None:
     await expect(page.locator("#skill-list")).to_have_attribute("aria-busy", "false")
     assert '"telegram message"' in sent[-1]
     assert len(sent) < len("telegram message") / 2
+
+
+async def test_results_are_completed_when_the_index_is(page: Page) -> None:
+    asked: list[str] = []
+
+    async def answer(route: Route) -> None:
+        asked.append(route.request.post_data or "")
+        real = await (await route.fetch()).json()
+        early: dict[str, Any] = {"total": 0, "skills": [], "matches": [], "incomplete": True}
+        await route.fulfill(json=real if len(asked) > 2 else {**real, **early})
+
+    await page.route(CALL, answer)
+    await page.get_by_role("searchbox").fill("telegram")
+    await expect(page.locator(".tally")).to_contain_text("The index is still being built.")
+    await expect(page.locator(".row strong")).to_have_text(["telegram", "greeting"])
+    await expect(page.locator(".tally")).to_have_text("2 of 1,000 skills")
 
 
 async def test_a_query_that_is_too_long_is_explained(page: Page) -> None:

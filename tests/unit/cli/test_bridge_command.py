@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from skillwire.config.file import default_config
 from skillwire.config.settings import BRIDGES
 from tests.support.command_line import Cli
 
@@ -44,3 +45,12 @@ def test_a_bridge_that_leads_back_to_itself_is_refused(
     done = cli("bridge", "http://127.0.0.1:1/mcp")
     assert done.code == 2
     assert "leads back to it" in done.err
+
+
+def test_the_search_of_a_bridge_follows_the_configuration_file(good: Path, cli: Cli) -> None:
+    config = default_config()
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[search]\nendpoint = "https://a.example"\nmodel = "m"\ntoken-env = "NO_SUCH_TOKEN"\n')
+    done = cli("bridge", "http://127.0.0.1:1/mcp")
+    assert (done.code, done.raw) == (2, b"")
+    assert "`NO_SUCH_TOKEN` is empty or not set" in done.err

@@ -136,6 +136,8 @@ EXAMPLES: Mapping[str, Sequence[Sequence[str]]] = {
     "eval": (["team"], ["team", "--level", "budget"]),
     "graph": (["team"],),
     "project": (["team", "--out", "upload"], ["team", "--out", "upload", "--check"]),
+    "push": (["skills"], ["team"]),
+    "registry": (["log"],),
 }
 """Command lines of each command with `--json`, in their order. `drive` has a test of its own."""
 

@@ -1,11 +1,11 @@
-"""A sign of life for slow scans."""
+"""The progress bar of slow scans and checks."""
 
 import io
 from types import SimpleNamespace
 
 import pytest
 
-from skillwire.config.library import scanning
+from skillwire.config.library import scanning, show_progress
 
 
 class Terminal(io.StringIO):
@@ -82,3 +82,15 @@ def test_a_slow_scan_into_a_pipe_shows_nothing(clock: Clock, monkeypatch: pytest
         clock.now += 100
         report(1_000_000)
     assert pipe.getvalue() == ""
+
+
+def test_progress_of_known_size_shows_the_total(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with show_progress("checking texts", "skills", 100_000) as report:
+        report(100)
+        clock.now += 1.1
+        report(25_000)
+    shown = terminal.getvalue()
+    assert "checking texts" in shown
+    assert "25,000 of 100,000 skills" in shown
+    assert shown.endswith("\x1b[2K")

@@ -314,3 +314,13 @@ def test_problems_of_any_text_lie_within_it(body: str) -> None:
 def test_a_skill_that_mentions_all_its_files_has_no_problem(files: list[str], form: str) -> None:
     body = "\n\n".join(form.format(path) for path in files)
     assert problems(body, files=("SKILL.md", *files)) == []
+
+
+@given(st.text(st.sampled_from("skillMD.md/-`[]() \n~<!#a1"), max_size=80))
+def test_paths_do_not_matter_for_a_skill_without_other_files(body: str) -> None:
+    files = frozenset({"SKILL.md"})
+    found = [
+        list(check_body(SkillBody("x/SKILL.md", 10, facts, files, frozenset())))
+        for facts in (read_body(body, files), read_body(body, files, alone=True))
+    ]
+    assert found[0] == found[1]

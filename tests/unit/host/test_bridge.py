@@ -16,7 +16,8 @@ from skillwire.host import Outcome, SkillsClient, verify_server
 from skillwire.host.dialects.client import ask
 from skillwire.protocol.claims import SkillClaim
 from skillwire.server import Channel, Freshness, skills_server
-from skillwire.server.response_cache import Question, ResponseCache
+from skillwire.server.cached_requests import Question
+from skillwire.server.response_cache import ResponseCache
 from skillwire.server.serve_options import all_features
 from skillwire.sources import Rule
 from tests.support.bridges import Bridge, open_bridge

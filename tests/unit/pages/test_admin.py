@@ -281,7 +281,7 @@ async def test_origin_is_the_repository_on_github_or_the_label(
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         await stage.gateway.admin.add_source("github:acme/skills/tools@main", None, None)
     overview = mcp_overview(stage.gateway.context)
-    shown: Any = overview.skills("", 0, 10)["skills"]
+    shown: Any = overview.skills(0, 10)["skills"]
     assert {each["name"]: each["origin"] for each in shown} == {"one": "named", "first": "acme/skills"}
     assert shown[1]["path"].endswith("first/SKILL.md")
 

@@ -16,7 +16,8 @@ from skillwire import ServeOptions
 from skillwire.contract import ContractOptions
 from skillwire.features.base import Answer, Call, Feature, Method
 from skillwire.server import Freshness
-from skillwire.server.response_cache import Question, ResponseCache
+from skillwire.server.cached_requests import Question
+from skillwire.server.response_cache import ResponseCache
 from skillwire.sources.base import Validator
 from tests.support.cached_answers import PREFIX, ServerPair, both, envelope, headers_for, modern
 from tests.support.peers import VERSIONS

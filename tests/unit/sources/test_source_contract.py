@@ -18,6 +18,7 @@ from skillwire.host.bridge import ApprovalGate
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.packing import pack
+from skillwire.registry.source import RegistrySource
 from skillwire.server import skills_server
 from skillwire.sources import FetchedSource, MemorySkill, PrefixedSource, Severity, SkillFile
 from skillwire.sources.archive import ArchiveFetcher
@@ -28,6 +29,7 @@ from skillwire.sources.placeholder import DeferredSource
 from skillwire.sources.web.source import WebFetcher
 from tests.support.git_server import Origin
 from tests.support.links import Wire
+from tests.support.registries import push_now
 from tests.support.skills import skill_md, write
 from tests.support.web_site import PublishingSite
 
@@ -153,6 +155,16 @@ def gated(tmp_path: Path, stack: ExitStack) -> Made:
     return replace(made, source=ApprovalGate(made.source, keeping, str))
 
 
+def registry(tmp_path: Path, _stack: ExitStack) -> Made:
+    """A registry has no broken skills, and leaves warnings to those who push."""
+    skills = {path: SKILLS[path] for path in ("acme/refunds", "hello")}
+    for path, files in skills.items():
+        write(tmp_path / "root" / path, dict(files))
+    push_now(tmp_path / "root", tmp_path / "registry.db")
+    source = RegistrySource(f"registry+sqlite://{tmp_path}/registry.db")
+    return Made(source, skills, broken=frozenset())
+
+
 async def _approve_all(source: ServerSource, keeping: ApprovalStore) -> None:
     await keeping.bind(source.label, "somewhere")
     for entry in (await source.scan()).entries:
@@ -173,6 +185,7 @@ MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
     "deferred": deferred,
     "server": server,
     "gated": gated,
+    "registry": registry,
 }
 
 

@@ -20,6 +20,7 @@ from skillwire.sources import (
 )
 from skillwire.sources.base import Validator, WrappedSource
 from skillwire.sources.placeholder import DeferredSource
+from skillwire.sources.prefix import PrefixedSource
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +58,10 @@ class _Inner(Source):
         self.asked.append("read")
         return b"content"
 
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:
+        self.asked.append("now")
+        return b"now"
+
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         self.asked.append("seal")
         return None
@@ -80,10 +85,26 @@ async def test_calls_to_wrapper_reach_the_source(kind: str, entry: SkillRecord, 
     await outer.scan()
     await outer.rescan(frozenset({"a"}))
     assert await outer.read(entry, file) == b"content"
+    assert outer.read_now(entry, file) == b"now"
     outer.validator(entry, file)
     assert [where async for where in outer.changes()] == [frozenset({"here"})]
-    assert inner.asked == ["prepare", "fetch", "scan", "rescan ['a']", "read", "seal", "changes"]
+    assert inner.asked == ["prepare", "fetch", "scan", "rescan ['a']", "read", "now", "seal", "changes"]
     assert (outer.label, outer.place, outer.fetched) == ("inner", "somewhere", inner.fetched)
+
+
+class _Checking(WrappedSource):
+    """A wrapper that changes what it reads."""
+
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        return (await super().read(entry, file)).upper()
+
+
+async def test_source_with_its_own_read_is_never_bypassed(entry: SkillRecord, file: SkillFile) -> None:
+    inner = _Inner()
+    for source in (_Checking(inner), WrappedSource(_Checking(inner)), PrefixedSource(_Checking(inner), "p")):
+        assert source.read_now(entry, file) is None
+        assert await source.read(entry, file) == b"CONTENT"
+    assert inner.asked == ["read"] * 3
 
 
 def test_fetch_time_does_not_create_deferred_source() -> None:

@@ -159,13 +159,21 @@ _skillwire() {
             options='--level --skill --cases --compare --min-trigger-rate --max-false-rate --out --json --follow-links --config --with-config --no-config --help'
             valued=' --level --skill --cases --compare --min-trigger-rate --max-false-rate --out --config '
             ;;
+        push)
+            options='--to --version --channel --json --follow-links --only --exclude --config --with-config --no-config --help'
+            valued=' --to --version --channel --only --exclude --config '
+            ;;
+        registry)
+            options='--limit --json --help'
+            valued=' --limit '
+            ;;
         help)
             options=''
             valued='  '
             ;;
         *)
             options='-h --help -V --version'
-            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval help'
+            commands='serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval push registry help'
             ;;
     esac
     if [[ -z $command ]]; then
@@ -320,6 +328,13 @@ _skillwire() {
             'eval --max-false-rate') _skillwire_nothing ;;
             'eval --out') _skillwire_folders ;;
             'eval --config') : ;;
+            'push --to') _skillwire_nothing ;;
+            'push --version') _skillwire_nothing ;;
+            'push --channel') _skillwire_nothing ;;
+            'push --only') _skillwire_nothing ;;
+            'push --exclude') _skillwire_nothing ;;
+            'push --config') : ;;
+            'registry --limit') _skillwire_nothing ;;
         esac
         return
     fi
@@ -357,7 +372,10 @@ _skillwire() {
         'search '*) _skillwire_nothing ;;
         'doctor '*) : ;;
         'eval '*) : ;;
-        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval' ;;
+        'push '*) : ;;
+        'registry '0) _skillwire_words 'init log' ;;
+        'registry '1) _skillwire_nothing ;;
+        'help '0) _skillwire_words 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval push registry' ;;
         *) _skillwire_nothing ;;
     esac
 }

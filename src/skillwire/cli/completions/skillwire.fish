@@ -67,6 +67,8 @@ complete -c skillwire -n __skillwire_no_command -a pack -d 'Pack skills into a b
 complete -c skillwire -n __skillwire_no_command -a search -d 'Find skills for a task.'
 complete -c skillwire -n __skillwire_no_command -a doctor -d 'Show what each client would do with your skills.'
 complete -c skillwire -n __skillwire_no_command -a eval -d 'Check that requests lead to the right skill.'
+complete -c skillwire -n __skillwire_no_command -a push -d 'Publish versions of your skills in a registry.'
+complete -c skillwire -n __skillwire_no_command -a registry -d 'Create a registry, or show what was published in it.'
 complete -c skillwire -n __skillwire_no_command -a help -d 'Explain one command.'
 
 complete -c skillwire -n '__skillwire_using serve' -s h -l help -d 'Show this help.'
@@ -398,5 +400,23 @@ complete -c skillwire -n '__skillwire_using eval' -l with-config -d 'Also use th
 complete -c skillwire -n '__skillwire_using eval' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
 complete -c skillwire -n '__skillwire_using eval' -F
 
+complete -c skillwire -n '__skillwire_using push' -s h -l help -d 'Show this help.'
+complete -c skillwire -n '__skillwire_using push' -l to -x -d 'Registry to push to.'
+complete -c skillwire -n '__skillwire_using push' -l version -x -d 'Version of all skills.'
+complete -c skillwire -n '__skillwire_using push' -l channel -x -d 'Channel that gets the versions.'
+complete -c skillwire -n '__skillwire_using push' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using push' -l follow-links -d 'Follow symbolic links that lead outside the folder.'
+complete -c skillwire -n '__skillwire_using push' -l only -x -d 'Only skills whose name, path or tag matches, such as team/ (repeatable).'
+complete -c skillwire -n '__skillwire_using push' -l exclude -x -d 'Leave out skills whose name, path or tag matches (repeatable).'
+complete -c skillwire -n '__skillwire_using push' -l config -r -F -d 'Use this configuration file instead of your own.'
+complete -c skillwire -n '__skillwire_using push' -l with-config -d 'Also use the sources in the configuration file if you name others.'
+complete -c skillwire -n '__skillwire_using push' -l no-config -d 'Ignore the configuration file, also its limits and visibility.'
+complete -c skillwire -n '__skillwire_using push' -F
+
+complete -c skillwire -n '__skillwire_using registry' -s h -l help -d 'Show this help.'
+complete -c skillwire -n '__skillwire_using registry' -l limit -x -d 'List the last N revisions.'
+complete -c skillwire -n '__skillwire_using registry' -l json -d 'Print JSON'
+complete -c skillwire -n '__skillwire_using registry; and __skillwire_at 0' -f -a 'init log'
+
 complete -c skillwire -n '__skillwire_using help' -s h -l help -d 'Show this help.'
-complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval'
+complete -c skillwire -n '__skillwire_using help; and __skillwire_at 0' -f -a 'serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval push registry'

@@ -34,6 +34,8 @@ _skillwire_commands() {
         'search:Find skills for a task.'
         'doctor:Show what each client would do with your skills.'
         'eval:Check that requests lead to the right skill.'
+        'push:Publish versions of your skills in a registry.'
+        'registry:Create a registry, or show what was published in it.'
         'help:Explain one command.'
     )
     _describe command commands
@@ -476,10 +478,35 @@ _skillwire() {
                 '*:SOURCE:_files' \
                 && return
             ;;
+        push)
+            _arguments \
+                '(- *)'{-h,--help}'[Show this help.]' \
+                '--to=[Registry to push to.]:REGISTRY:' \
+                '--version=[Version of all skills.]:VERSION:' \
+                '--channel=[Channel that gets the versions.]:CHANNEL:' \
+                '--json[Print JSON]' \
+                '--follow-links[Follow symbolic links that lead outside the folder.]' \
+                '*--only=[Only skills whose name, path or tag matches, such as team/ (repeatable).]:PATTERN|tag\:NAME:' \
+                '*--exclude=[Leave out skills whose name, path or tag matches (repeatable).]:PATTERN|tag\:NAME:' \
+                '--config=[Use this configuration file instead of your own.]:FILE:_files' \
+                '--with-config[Also use the sources in the configuration file if you name others.]' \
+                '--no-config[Ignore the configuration file, also its limits and visibility.]' \
+                '*:SOURCE:_files' \
+                && return
+            ;;
+        registry)
+            _arguments \
+                '(- *)'{-h,--help}'[Show this help.]' \
+                '--limit=[List the last N revisions.]:N:' \
+                '--json[Print JSON]' \
+                '1:ACTION:(init log)' \
+                '2:REGISTRY:' \
+                && return
+            ;;
         help)
             _arguments \
                 '(- *)'{-h,--help}'[Show this help.]' \
-                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval)' \
+                '1:COMMAND:(serve check list show read install uninstall servers login logout completion verify bridge diff approve revoke pull cache sources publish visibility project graph new schema drive pack search doctor eval push registry)' \
                 && return
             ;;
     esac

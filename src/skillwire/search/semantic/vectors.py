@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 4_096
-"""Number of vectors that are compared at once, so that little memory is needed."""
+_BLOCK = 1_024
+"""Number of vectors that are compared at once, so that they fit into the cache of a processor."""
 _LARGEST = 127
 
 
@@ -97,9 +97,11 @@ class Vectors:
             return []
         cosines = np.empty(used)
         wanted = query.astype(np.float32)
+        block = np.empty((min(_BLOCK, used), len(query)), np.float32)
         for start in range(0, used, _BLOCK):
-            block = self._matrix[start : min(start + _BLOCK, used)].astype(np.float32)
-            cosines[start : start + len(block)] = block @ wanted
+            size = min(_BLOCK, used - start)
+            np.copyto(block[:size], self._matrix[start : start + size])
+            cosines[start : start + size] = block[:size] @ wanted
         lengths = self._lengths[:used]
         cosines /= np.where(lengths > 0, lengths, 1) * length
         cosines[lengths == 0] = -1

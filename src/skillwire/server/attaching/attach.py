@@ -14,6 +14,7 @@ from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.features.base import all_extensions, all_methods
 from skillwire.library.library import Library
 from skillwire.protocol.messages import LISTEN
+from skillwire.server.attaching.cached import SERVER_INFO, CachedResponses
 from skillwire.server.attaching.merge import ATTACH_ONCE_HINT, Merger, OriginalHandler
 from skillwire.server.attaching.taken import (
     TakenNames,
@@ -23,6 +24,7 @@ from skillwire.server.attaching.taken import (
 )
 from skillwire.server.build import PRIVATE, Context, Handler, Params, handler, join_instructions
 from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, ChangeNotifier, can_notify
+from skillwire.server.response_cache import CACHED_METHODS, MODERN_VERSION
 from skillwire.server.serve_options import ServeOptions, all_features
 
 if TYPE_CHECKING:
@@ -77,13 +79,15 @@ class Attached:
         self._taken = TakenNames()
         show_taken_names(self._features, self._taken)
         self._merger = Merger(self._features, PRIVATE, self._taken)
+        self._cached = CachedResponses(self._features)
         self._notifier = ChangeNotifier(library, self._features, bus or _bus_of(server))
         self._taken.on_change = self._notify_of_problems
         self._theirs: dict[str, OriginalHandler] = {}
         self._ours: dict[str, Handler] = {}
         self.install()
         server.extensions.update(self._extensions)
-        server.middleware.append(self._complete_handshake)
+        self._middleware = self._complete_handshake
+        server.middleware.append(self._middleware)
         server.lifespan = self._wrap_lifespan(server.lifespan)
 
     def install(self) -> None:
@@ -139,8 +143,11 @@ class Attached:
     async def _complete_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Add instructions, and capabilities that the SDK omits, to the handshake (S1).
 
-        After the handshake, register the client for notifications.
+        After the handshake, register the client for notifications. Answer requests for skills from the
+        response cache.
         """
+        if ctx.method in CACHED_METHODS and (cached := await self._find_cached(ctx)) is not None:
+            return cached
         result = await call_next(ctx)
         if ctx.method == "notifications/initialized":
             self._notifier.register_client(ctx)
@@ -162,6 +169,26 @@ class Attached:
         features = self._features if ours else without_tool_names(self._features)
         if text := join_instructions(result.get("instructions"), features):
             result["instructions"] = text
+        return result
+
+    async def _find_cached(self, ctx: Context) -> dict[str, Any] | None:
+        """Return the result of a request from the response cache, or None if a handler must answer it.
+
+        The server's own middleware has already seen the request, unless it was added after the skills. Then
+        the cache is not used. It is also not used if the server has replaced the handler or adds caching
+        fields of its own, or if the request may be for the server's own handler.
+        """
+        method, server = ctx.method, self._server
+        if server.middleware[-1] is not self._middleware or method in server.cache_hints:
+            return None
+        entry = server.get_request_handler(method)
+        if entry is None or entry.handler is not self._ours[method]:
+            return None
+        if method in self._theirs and not self._merger.claims(method, ctx.params or {}):
+            return None
+        result = await self._cached.find(ctx)
+        if result is not None and ctx.protocol_version == MODERN_VERSION:
+            result["_meta"] = {**(result.get("_meta") or {}), SERVER_INFO: server.server_info_stamp}
         return result
 
     def _notify_of_problems(self) -> None:

@@ -191,6 +191,10 @@ class Merger:
             and self._taken.has(PROMPTS_LIST, cast("Mapping[str, Any]", reference).get("name"))
         )
 
+    def claims(self, method: str, params: Mapping[str, Any]) -> bool:
+        """Return whether a request certainly belongs to the skills, so that `theirs` does not see it."""
+        return self._is_claimed(method, Call(params))
+
     def _is_claimed(self, method: str, call: Call) -> bool:
         return any(feature.claims(method, call) for feature in self._features)
 

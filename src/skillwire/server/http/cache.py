@@ -9,14 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillwire.protocol.messages import RESOURCES_READ
 from skillwire.server.build import shows_token
+from skillwire.server.cached_requests import MODERN_VERSION, parse_request
 from skillwire.server.http.byte_budget import UNCOUNTED_BYTES, ByteBudget, refuse
-from skillwire.server.response_cache import (
-    MAX_MESSAGE_LENGTH,
-    MODERN_VERSION,
-    ResponseCache,
-    parse_modern_request,
-    wrap_result,
-)
+from skillwire.server.response_cache import ResponseCache, wrap_result
 
 _JSON = b"application/json"
 _SINGLE_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"content-type", b"accept"})
@@ -77,13 +72,9 @@ async def _answer(cache: ResponseCache, message: Message, relevant: dict[bytes, 
     """Return the response to a request, or None if the cache cannot answer it."""
     body: bytes = message.get("body", b"")
     # A body that arrives in several parts is large or slow, so it is not worth caching.
-    if message["type"] != "http.request" or message.get("more_body", False) or len(body) > MAX_MESSAGE_LENGTH:
+    if message["type"] != "http.request" or message.get("more_body", False):
         return None
-    try:
-        request = parse_modern_request(orjson.loads(body))
-    except orjson.JSONDecodeError:
-        return None
-    if request is None:
+    if (request := parse_request(body, modern=True)) is None:
         return None
     request_id, cache_key = request
     if relevant[b"mcp-method"] != cache_key.method.encode():
@@ -93,7 +84,8 @@ async def _answer(cache: ResponseCache, message: Message, relevant: dict[bytes, 
         and relevant.get(b"mcp-name") != (cache_key.argument or "").encode()
     ):
         return None
-    result = cache.get_cached(cache_key) or await cache.prepare(cache_key)
+    # Each request has its own task. So however many are waiting, other tasks run between two of them.
+    result = cache.get_cached(cache_key) or cache.answer_now(cache_key) or await cache.prepare(cache_key)
     return None if result is None else wrap_result(orjson.dumps(request_id), result)
 
 

@@ -12,8 +12,8 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
+from skillwire.server.cached_requests import MCP_META_PREFIX, MODERN_VERSION
 from skillwire.server.jsonrpc import Refusal, is_id, read_message, refusal
-from skillwire.server.response_cache import MCP_META_PREFIX, MODERN_VERSION
 from skillwire.server.stdio.lines import LineTooLongError
 from skillwire.server.stdio.pipes import ClientGoneError, PipeWriter
 

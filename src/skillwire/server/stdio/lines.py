@@ -1,9 +1,11 @@
 """Split standard input into lines of limited length, and answer repeated requests from the cache."""
 
+import re
 from collections.abc import Iterator
 
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
-from skillwire.server.response_cache import BEFORE_ID, BEFORE_RESULT, Question, ResponseCache
+from skillwire.server.cached_requests import MAX_TRACE_BYTES, TRACE_KEYS, Question
+from skillwire.server.response_cache import BEFORE_ID, BEFORE_RESULT, ResponseCache
 
 _COMPACT_START, _SPACED_START = b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": '
 _LAST = b',"id":'
@@ -14,6 +16,11 @@ _ESCAPE = b"\\"
 _ZERO, _END = b"0}"
 _DIGITS = 15
 """Maximum number of digits in an id that is cut out of a line."""
+_TRACE_KEY = rb'"(?:%s)": ?' % "|".join(TRACE_KEYS).encode()
+_TRACE = re.compile(rb'(%s)"[ !#-\[\]-~]*"' % _TRACE_KEY)
+"""A member of the trace context whose value is plain text, without quotes and escapes."""
+_EMPTY_TRACE = re.compile(_TRACE_KEY + rb'""')
+_TRACE_NAMES = tuple(f'"{each}"'.encode() for each in TRACE_KEYS)
 _MAX_LINES = 8192
 """Maximum number of stored request lines."""
 _MAX_LINE_BYTES = 1024
@@ -79,9 +86,9 @@ class LineSplitter:
 class RequestMemo:
     """Maps the bytes of a request line without its id to the question in the request.
 
-    A repeated request differs from the earlier request only in its id, so it need not be parsed again. The id
-    must come directly after `jsonrpc` or be the last member. At any other position, it could belong to a
-    nested object.
+    A repeated request differs from the earlier request only in its id and its trace context, so it need not
+    be parsed again. The id must come directly after `jsonrpc` or be the last member. At any other position,
+    it could belong to a nested object.
     """
 
     def __init__(self, response_cache: ResponseCache) -> None:
@@ -98,7 +105,7 @@ class RequestMemo:
         begin, length = 0, len(chunk)
         while begin < length and (end := chunk.find(b"\n", begin)) > 0:
             request_id, rest = _split_id(chunk, begin, end)
-            cache_key = self._known.get(rest)
+            cache_key = self._known.get(rest) or self._find_traced(rest)
             if (
                 cache_key is None
                 or enough < 0
@@ -110,19 +117,53 @@ class RequestMemo:
             begin = end + 1
         return b"".join(pieces), chunk[begin:]
 
+    @property
+    def line_count(self) -> int:
+        """The number of lines that are remembered."""
+        return len(self._known)
+
+    def find(self, line: bytes) -> tuple[bytes, Question] | None:
+        """Return the encoded id and the question of a line, or None if the line is unknown."""
+        request_id, rest = _split_id(line, 0, len(line))
+        cache_key = self._known.get(rest) or self._find_traced(rest)
+        return None if cache_key is None else (request_id, cache_key)
+
+    def _find_traced(self, rest: bytes) -> Question | None:
+        """Return the question of a line, without its id, that has a trace context; None if it has none."""
+        without = _drop_trace(rest)
+        if without is rest or len(rest) - len(without) > MAX_TRACE_BYTES:
+            return None
+        return self._known.get(without)
+
     def remember(self, line: bytes, request_id: bytes, cache_key: Question) -> None:
         """Remember the parsed question of a line, so that the same line with another id need not be parsed.
 
         Do nothing if the id cannot be cut out unambiguously, or if the line is too long.
         """
         written_id, rest = _split_id(line, 0, len(line))
-        if len(line) > _MAX_LINE_BYTES or not written_id or written_id != request_id:
+        rest = _drop_trace(rest)
+        if len(rest) > _MAX_LINE_BYTES or not written_id or written_id != request_id:
             return
         if _ID in rest or _ESCAPE in rest:  # a second `id` may follow, and the last one counts
             return
+        if any(key in _EMPTY_TRACE.sub(b"", rest) for key in _TRACE_NAMES):  # written unusually
+            return  # each value would be another line
         if len(self._known) >= _MAX_LINES:
             self._known.clear()
         self._known[rest] = cache_key
+
+
+def _drop_trace(rest: bytes) -> bytes:
+    """Return a line with empty values in its trace context. Return the same object if it has none.
+
+    A value without quotes and escapes can be replaced with any other such value without a change to the rest
+    of the message. So two lines with the same result differ only in the text of these values, wherever they
+    are.
+    """
+    for name in _TRACE_NAMES:
+        if name in rest:
+            return _TRACE.sub(rb'\1""', rest)
+    return rest
 
 
 def _split_id(chunk: bytes, begin: int, end: int) -> tuple[bytes, bytes]:

@@ -4,13 +4,14 @@ Requests with a cached response are answered at once. Loading the SDK takes long
 of skills, so the SDK is loaded only when a request needs it.
 """
 
+import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -19,13 +20,15 @@ import orjson
 
 from skillwire.errors import UnreadError
 from skillwire.library.library import Library
-from skillwire.server.response_cache import (
-    MAX_MESSAGE_LENGTH,
-    Question,
-    ResponseCache,
-    parse_legacy_request,
-    parse_modern_request,
-    wrap_result,
+from skillwire.server.cached_requests import Question, parse_request
+from skillwire.server.response_cache import ResponseCache, wrap_result
+from skillwire.server.stdio.batch import (
+    MAX_UNREAD_BYTES,
+    MAX_WRITE_AHEAD_BYTES,
+    Batch,
+    Line,
+    QueuedLine,
+    Turn,
 )
 from skillwire.server.stdio.lines import LineSplitter, LineTooLongError, RequestMemo
 from skillwire.server.stdio.pipes import ClientGoneError, open_reader, open_writer
@@ -43,14 +46,6 @@ Without this time, the client would receive an incomplete line.
 """
 _AT_ONCE = 16
 """Maximum number of lines that wait for the SDK, and of responses in preparation. Further requests wait."""
-_MAX_UNREAD_BYTES = 1024 * 1024
-"""Number of unread response bytes above which no more requests are read from the client."""
-_MAX_WRITE_AHEAD_BYTES = 16 * 1024
-"""Number of response bytes to write before preparing more, so that the client can start reading."""
-_MAX_JOINED_BYTES = 64 * 1024
-"""Maximum number of response bytes to join into one write. Most pipes hold this many bytes."""
-
-Line: TypeAlias = bytes | LineTooLongError
 
 
 async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
@@ -140,8 +135,9 @@ class _StdioConnection:
         self._tasks = tasks
         self._lines = LineSplitter()
         self._request_memo = None if response_cache is None else RequestMemo(response_cache)
-        self._waiting: deque[Line] = deque()
+        self._waiting: deque[QueuedLine] = deque()
         """Lines that could not be answered at once."""
+        self._turn = Turn()
         self._taking = False
         """Whether a waiting line is being processed."""
         self._has_work = anyio.Event()
@@ -162,7 +158,13 @@ class _StdioConnection:
                 await self._has_work.wait()
                 self._has_work = anyio.Event()
                 while self._waiting:
-                    await self._take_next()
+                    await self._wait_for_client()
+                    if not self._turn.has_time:
+                        await asyncio.sleep(0)
+                        self._turn = Turn()  # all others had theirs
+                    if not self._answer_waiting():
+                        await self._take_next()
+                    self._apply_backpressure()
             for _ in range(_AT_ONCE):  # wait until nothing is being prepared
                 await self._preparing.acquire()
         if self._sdk is not None:
@@ -195,7 +197,7 @@ class _StdioConnection:
         """Answer the repeated requests at the beginning of a chunk. Return the rest of the chunk."""
         while chunk:
             answers, chunk = memo.answer_known(
-                chunk, min(_MAX_WRITE_AHEAD_BYTES, _MAX_UNREAD_BYTES - self._writer.pending)
+                chunk, min(MAX_WRITE_AHEAD_BYTES, MAX_UNREAD_BYTES - self._writer.pending)
             )
             if not answers:
                 break
@@ -204,21 +206,56 @@ class _StdioConnection:
 
     def _take_each(self, chunk: bytes) -> None:
         """Answer a chunk line by line. Queue lines that cannot be answered at once."""
-        answers: list[bytes] = []
-        unread = self._writer.pending
+        batch = Batch(self._writer)
         for line in self._lines.feed(chunk):
-            if unread > _MAX_UNREAD_BYTES or (answer := self._answer_from_cache(line)) is None:
-                self._waiting.append(line)
-            else:
-                answers.append(answer)
-                unread += len(answer)
-        for piece in answers if unread > _MAX_JOINED_BYTES else (b"".join(answers),):
-            self._writer.write(piece)
+            queued = QueuedLine(line)
+            # If no protocol version is chosen yet, an earlier line chooses it.
+            may_parse = self._is_modern is not None or not (self._waiting or self._taking)
+            if not may_parse or batch.is_unread or not self._answer(queued, batch):
+                self._waiting.append(queued)
+        batch.flush()
         if self._waiting:
             self._has_work.set()
 
+    def _answer_waiting(self) -> bool:
+        """Answer queued lines, in order, up to the first one that needs more time. Return whether any was."""
+        batch, before = Batch(self._writer), len(self._waiting)
+        while (
+            self._waiting
+            and self._turn.has_time
+            and not batch.is_unread
+            and self._answer(self._waiting[0], batch)
+        ):
+            self._waiting.popleft()
+        batch.flush()
+        return len(self._waiting) < before
+
+    def _answer(self, queued: QueuedLine, batch: Batch) -> bool:
+        """Answer a line if its response is cached or can be made without waiting. Return whether it was."""
+        cache, memo, line = self._response_cache, self._request_memo, queued.line
+        if cache is None or memo is None or isinstance(line, LineTooLongError):
+            return False
+        known = queued.request or memo.find(line)
+        if (request := known or self._parse_line(line)) is None:
+            return False
+        queued.request = request
+        request_id, cache_key = request
+        if (result := cache.get_cached(cache_key)) is not None:
+            if known is None and self._is_modern is not None:  # the memo does not check the protocol version
+                memo.remember(line, *request)
+        elif queued.needs_time or not self._turn.has_time:
+            return False
+        elif (result := cache.answer_now(cache_key)) is None:
+            queued.needs_time = True
+            return False
+        else:
+            self._turn.count(len(result))
+        self._modern = cache_key.modern
+        batch.add(wrap_result(request_id, result, b"\n"))
+        return True
+
     def _on_end(self) -> None:
-        self._waiting.extend(self._lines.end())
+        self._waiting.extend(map(QueuedLine, self._lines.end()))
         self._over = True
         self._has_work.set()
         self._tasks.start_soon(self._stop_if_unread)
@@ -238,7 +275,7 @@ class _StdioConnection:
         """Read from a client only while it reads its responses."""
         if self._is_paused:
             return
-        if self._writer.pending > _MAX_UNREAD_BYTES:
+        if self._writer.pending > MAX_UNREAD_BYTES:
             self._is_paused = True
             self._reader.pause()
             self._tasks.start_soon(self._resume_reading)
@@ -257,68 +294,32 @@ class _StdioConnection:
 
     async def _wait_for_client(self) -> None:
         """Wait until the client has read enough responses. Raises `ClientGoneError` if it stops reading."""
-        await self._writer.wait_until_below(self._is_over, _MAX_UNREAD_BYTES)
-
-    def _answer_from_cache(self, line: Line) -> bytes | None:
-        """Return the response to a new line if it is cached, else None."""
-        if self._request_memo is None or isinstance(line, LineTooLongError):
-            return None
-        if answer := self._request_memo.answer_known(line + b"\n", 0)[0]:
-            return answer
-        is_modern = self._is_modern
-        if is_modern is None and (self._waiting or self._taking):
-            return None  # an earlier line decides which protocol version this client uses
-        if (request := self._parse_line(line)) is None:
-            return None
-        if is_modern is not None:  # the memo answers without checking the protocol version again
-            self._request_memo.remember(line, *request)
-        return self._cached_answer(*request)
-
-    def _cached_answer(self, request_id: bytes, cache_key: Question) -> bytes | None:
-        """Return the response to a question if it is cached, else None."""
-        if self._response_cache is None or (result := self._response_cache.get_cached(cache_key)) is None:
-            return None
-        self._modern = cache_key.modern
-        return wrap_result(request_id, result, b"\n")
+        await self._writer.wait_until_below(self._is_over, MAX_UNREAD_BYTES)
 
     @property
     def _is_modern(self) -> bool | None:
         """Whether the client uses protocol 2026-07-28; None until its first request shows it."""
         return True if self._modern else None if self._sdk is None else self._sdk.modern
 
-    def _parse_line(self, line: Line) -> tuple[bytes, Question] | None:
+    def _parse_line(self, line: bytes) -> tuple[bytes, Question] | None:
         """Return the encoded id and the question of a line, or None if the cache cannot answer it."""
-        if (
-            self._response_cache is None
-            or isinstance(line, LineTooLongError)
-            or len(line) > MAX_MESSAGE_LENGTH
-        ):
-            return None
         is_modern = self._is_modern
         if is_modern is False and (self._sdk is None or not self._sdk.is_initialized):
             return None
-        try:
-            message: object = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            return None
-        request = parse_legacy_request(message) if is_modern is False else parse_modern_request(message)
+        request = parse_request(line, modern=is_modern is not False)
         return None if request is None else (orjson.dumps(request[0]), request[1])
 
     async def _take_next(self) -> None:
-        """Answer the next queued line, or start a task that does. Raises `ClientGoneError`."""
-        line = self._waiting.popleft()
+        """Pass the next queued line on, or start a task that answers it. Raises `ClientGoneError`."""
+        queued = self._waiting.popleft()
         self._taking = True
-        await self._wait_for_client()
-        if (request := self._parse_line(line)) is None:
-            await self._give_to_sdk(line)
-        elif self._preparing.value == _AT_ONCE and (answer := self._cached_answer(*request)) is not None:
-            self._writer.write(answer)  # in order, because nothing before it is still being prepared
+        if queued.request is None:
+            await self._give_to_sdk(queued.line)
         else:
-            self._modern = self._modern or request[1].modern
+            self._modern = self._modern or queued.request[1].modern
             await self._preparing.acquire()
-            self._tasks.start_soon(self._prepare, line, *request)
+            self._tasks.start_soon(self._prepare, queued.line, *queued.request)
         self._taking = False
-        self._apply_backpressure()
 
     async def _prepare(self, line: Line, request_id: bytes, cache_key: Question) -> None:
         try:

@@ -111,6 +111,23 @@ def read_file(location: str, limit: int, listed: Stamp | None = None) -> tuple[b
     return content, stamp if stamp.size == len(content) else None
 
 
+def read_unchanged(location: str, size: int) -> bytes | None:
+    """Return the bytes of a regular file of exactly this size, or None for any other file or an error."""
+    try:
+        descriptor = os.open(location, OPEN_FLAGS)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        content = os.read(descriptor, size + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return content if len(content) == size else None
+
+
 def _read(descriptor: int, size: int, *, left: int) -> bytes:
     at_once = max(size + 1, _MIN_READ_BYTES)
     pieces: list[bytes] = []

@@ -28,9 +28,10 @@ from skillwire.sources.base import (
     ignore_progress,
 )
 from skillwire.sources.folder.facts import FileFactsCache
-from skillwire.sources.folder.files import FileValidator, read_file
+from skillwire.sources.folder.files import FileValidator, read_file, read_unchanged
 from skillwire.sources.folder.ignore import IGNORE_FILE, IgnoreRules
 from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.mounts import is_local
 from skillwire.sources.folder.place import check_is_path
 from skillwire.sources.folder.scan_cache import ScanCache
 from skillwire.sources.folder.skill_folder import Placement
@@ -41,6 +42,13 @@ from skillwire.sources.folder.watch_plan import WatchPlan
 
 _MIN_THREAD_BYTES = 1024 * 1024
 """Maximum size of a file that is read in the event loop. For such a file, starting a thread takes longer.
+"""
+
+_MAX_BYTES_NOW = 256 * 1024
+"""Maximum size of a file that is read at once, without a task.
+
+Its digest and its response take half a millisecond, in which the event loop does nothing else. For a small
+file, a task or a thread would take longer than all of it.
 """
 
 
@@ -107,6 +115,8 @@ class FolderSource(Source):
         self._fallbacks: dict[str, LastGood] = {}
         """The last good content of broken files, by their locations."""
         self._watch_problem: Problem | None = None
+        self._is_local = False
+        """Whether all files are on local file systems, so that reading a small one does not wait."""
 
     @property
     def place(self) -> str:
@@ -133,11 +143,17 @@ class FolderSource(Source):
         if (last_good := self._fallbacks.get(location)) is not None:
             return last_good.content()
         size = file.size if isinstance(file, SkillFile) else self._limits.bytes
-        if size > _MIN_THREAD_BYTES:
+        if size > _MIN_THREAD_BYTES or not self._is_local:
             content, _ = await anyio.to_thread.run_sync(read_file, location, size)
         else:
             content, _ = read_file(location, size)
         return content
+
+    def read_now(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes | None:
+        if not self._is_local or not isinstance(file, SkillFile) or file.size > _MAX_BYTES_NOW:
+            return None
+        location = self._location(entry, file)
+        return None if location in self._fallbacks else read_unchanged(location, file.size)
 
     def _location(self, entry: SkillRecord, file: SkillFile | LiveFile) -> str:
         stored = self._stored.get((entry.origin.location, file.path))
@@ -241,6 +257,7 @@ class FolderSource(Source):
             self._tree = Tree(self._facts)
             return _failed_scan(error)
         self._facts.begin()
+        self._is_local = is_local(os.fspath(self.root), everywhere=self._follow_links)
         return FolderWalk(
             os.fspath(self.root),
             limits=self._limits,

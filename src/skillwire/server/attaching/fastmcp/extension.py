@@ -13,8 +13,10 @@ from fastmcp.server.extensions import MethodBinding, ServerExtension
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
+from opentelemetry.trace import get_current_span
 from pydantic import BaseModel
 
+from skillwire.core.record import SkillRecord
 from skillwire.features.base import Call, Feature
 from skillwire.protocol.messages import (
     COMPLETE,
@@ -32,7 +34,9 @@ from skillwire.protocol.messages import (
 )
 from skillwire.protocol.translate import file_resource
 from skillwire.safe_text import quoted
-from skillwire.server.attaching.fastmcp.view import Selection, SkillHolder, View, view_of
+from skillwire.server.attaching.fastmcp.hidden import reads_only_here
+from skillwire.server.attaching.fastmcp.holder import Selection, SkillHolder
+from skillwire.server.attaching.fastmcp.view import View, view_of
 from skillwire.server.attaching.merge import OriginalHandler
 from skillwire.server.attaching.taken import without_tool_names
 from skillwire.server.build import PRIVATE, Context, Handler, Params, join_instructions, respond
@@ -110,6 +114,10 @@ class Hooks:
         owner = view.resources.find_owner(uri)
         if view.is_shadowed(uri) or (owner is not None and owner.uri in hidden):
             raise MCPError(types.INVALID_PARAMS, f"no file is served at {quoted(uri)}", {"uri": uri})
+        if selection.cached is not None and await self._reads_ours(view, owner, uri):
+            cached = await selection.cached.find(context, bare=True)
+            if cached is not None:  # typed, so that the SDK adds the same fields as to FastMCP's own results
+                return types.ReadResourceResult.model_validate(cached, by_name=False)
         try:
             return await theirs(context, params)
         except MCPError:
@@ -117,6 +125,16 @@ class Hooks:
                 raise
             # If a skill is visible, all its files are visible, even if FastMCP has enabled only some of them.
             return await respond(RESOURCES_READ, selection.methods[RESOURCES_READ], PRIVATE, context)
+
+    async def _reads_ours(self, view: View, owner: SkillRecord | None, uri: str) -> bool:
+        """Return whether FastMCP would only pass a read on to Skillwire, and nobody could see that.
+
+        Then the response cache may answer. It may not if the host traces requests, because FastMCP records
+        every resource that it reads.
+        """
+        if owner is None or view.nested or get_current_span().is_recording():
+            return False
+        return await reads_only_here(self._fastmcp, view.mounted[0].holder, uri)
 
     async def _get_prompt(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
         """Refuse prompts of skills that the client may not see."""
@@ -283,6 +301,8 @@ class SkillsExtension(ServerExtension):
             view = await self.view()
             async with FastMCPContext(fastmcp=self.server):
                 selection, _ = await view.select_visible(self.server)
+            if selection.cached is not None and (found := await selection.cached.find(context)) is not None:
+                return found
             return await respond(method, selection.methods[method], PRIVATE, context)
 
         return handle

@@ -19,6 +19,7 @@ from fastmcp.utilities.versions import VersionSpec
 from skillwire.authoring.skill import Skill
 from skillwire.errors import ConflictError
 from skillwire.features.base import Call, Method, all_methods
+from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
 from skillwire.protocol.messages import (
@@ -40,7 +41,9 @@ from skillwire.server.attaching.fastmcp.components import (
     supports_skills,
 )
 from skillwire.server.attaching.fastmcp.extension import SkillsExtension
-from skillwire.server.attaching.fastmcp.view import Selections, SkillHolder, find_hidden_skills, holds_skills
+from skillwire.server.attaching.fastmcp.hidden import HiddenSkills
+from skillwire.server.attaching.fastmcp.holder import Selection, Selections, SkillHolder
+from skillwire.server.attaching.fastmcp.view import holds_skills
 from skillwire.server.attaching.merge import ATTACH_ONCE_HINT, LISTS
 from skillwire.server.attaching.taken import SKILL_TOOLS, TakenNames, show_taken_names
 from skillwire.server.serve_options import ServeOptions, all_features
@@ -77,8 +80,10 @@ class SkillsProvider(SkillHolder):
         show_taken_names(self.features, self.taken)
         self._neighbours: Callable[[], Sequence[Provider]] = lambda: ()
         self.selections = Selections(self.library, self.features, options, self.prompts)
+        self._hidden_skills = HiddenSkills(self.library)
         self._methods = all_methods(self.features)
-        self._known: dict[str, tuple[Catalog, Sequence[Any]]] = {}
+        self._known: dict[str, tuple[Catalog, Mapping[str, Any]]] = {}
+        self._known_prompts: tuple[Selection, Catalog, Mapping[str, Prompt]] | None = None
 
     def required_extensions(self) -> Sequence[ServerExtension]:
         return (SkillsExtension(),)
@@ -91,7 +96,7 @@ class SkillsProvider(SkillHolder):
             yield
 
     async def _list_resources(self) -> Sequence[Resource]:
-        return await self._all(RESOURCES_LIST, SkillResource.of, RESOURCES_READ)
+        return list((await self._all(RESOURCES_LIST, SkillResource.of, RESOURCES_READ)).values())
 
     async def _get_resource(self, uri: str, version: VersionSpec | None = None) -> Resource | None:
         """Return the resource at `uri`, listed or not.
@@ -106,18 +111,18 @@ class SkillsProvider(SkillHolder):
         catalog, read = self.library.catalog, self._methods[RESOURCES_READ]
         if (served := catalog.files.get(uri)) is not None:
             return SkillResource.of(file_resource(uri, served.entry, served.file), read)
-        listed = (each for each in await self._list_resources() if str(each.uri) == uri)
-        if (found := next(listed, None)) is not None:
-            return found
-        is_file = uri not in catalog.children_by_folder and not any(
-            each.match(uri) for each in catalog.templates
-        )
-        if is_file and any(feature.serves(uri) for feature in self.features):  # an archive or a legacy URI
-            return SkillResource.of({"uri": uri, "name": uri}, read)
-        return None
+        if (
+            uri in catalog.children_by_folder
+            or any(each.match(uri) for each in catalog.templates)
+            or not any(each.serves(uri) for each in self.features)  # most likely another provider's
+        ):
+            return None
+        listed = await self._all(RESOURCES_LIST, SkillResource.of, RESOURCES_READ)
+        # Otherwise, it is an archive or a legacy URI, which are not listed.
+        return listed.get(uri) or SkillResource.of({"uri": uri, "name": uri}, read)
 
     async def _list_resource_templates(self) -> Sequence[ResourceTemplate]:
-        return await self._all(RESOURCES_TEMPLATES, SkillTemplates.of, RESOURCES_READ)
+        return list((await self._all(RESOURCES_TEMPLATES, SkillTemplates.of, RESOURCES_READ)).values())
 
     async def _get_resource_template(
         self, uri: str, version: VersionSpec | None = None
@@ -131,8 +136,7 @@ class SkillsProvider(SkillHolder):
         filled = (each.uri for each in self.library.catalog.templates if each.entry(uri) is not None)
         if version is not None or (pattern := next(filled, None)) is None:
             return None
-        listed = await self._list_resource_templates()
-        return next((each for each in listed if each.uri_template == pattern), None)
+        return (await self._all(RESOURCES_TEMPLATES, SkillTemplates.of, RESOURCES_READ)).get(pattern)
 
     async def _list_prompts(self) -> Sequence[Prompt]:
         return await self._offered(PROMPTS_LIST, await self._prompts())
@@ -152,28 +156,41 @@ class SkillsProvider(SkillHolder):
 
     async def has_skill_tools(self) -> bool:
         """Return whether this provider offers the tools that load skills."""
-        await self._left_out(PROMPTS_LIST, {each.name for each in await self._prompts()})
-        tools = {each.name for each in await self._tools()}
-        return SKILL_TOOLS.isdisjoint(await self._left_out(TOOLS_LIST, tools))
+        await self._left_out(PROMPTS_LIST, (await self._prompts()).keys())
+        return SKILL_TOOLS.isdisjoint(await self._left_out(TOOLS_LIST, (await self._tools()).keys()))
 
-    async def _prompts(self) -> Sequence[Prompt]:
-        return await self._visible(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
+    async def _prompts(self) -> Mapping[str, Prompt]:
+        """Return the prompts for the skills that the requesting client may see, by name.
 
-    async def _tools(self) -> Sequence[Tool]:
-        return await self._visible(TOOLS_LIST, SkillTool.of, TOOLS_CALL)
+        Cached for the last selection until its catalog changes, because most requests are for one prompt.
+        """
+        if PROMPTS_LIST not in self._methods:
+            return {}
+        selection = await self._selection()
+        catalog = VisibleSkills.of(selection.library).catalog
+        known = self._known_prompts
+        if known is None or known[0] is not selection or known[1] is not catalog:
+            prompts = await self._components(selection, PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
+            known = self._known_prompts = selection, catalog, prompts
+        return known[2]
 
-    async def _offered(self, method: str, ours: Sequence[Named]) -> Sequence[Named]:
-        left_out = await self._left_out(method, {each.name for each in ours})
-        return [each for each in ours if each.name not in left_out]
+    async def _tools(self) -> Mapping[str, Tool]:
+        if TOOLS_LIST not in self._methods:
+            return {}
+        return await self._components(await self._selection(), TOOLS_LIST, SkillTool.of, TOOLS_CALL)
+
+    async def _offered(self, method: str, ours: Mapping[str, Named]) -> Sequence[Named]:
+        left_out = await self._left_out(method, ours.keys())
+        return [each for name, each in ours.items() if name not in left_out]
 
     async def _named(
-        self, method: str, name: str, version: VersionSpec | None, ours: Sequence[Named]
+        self, method: str, name: str, version: VersionSpec | None, ours: Mapping[str, Named]
     ) -> Named | None:
         """Return this provider's component with a name, or None if there is none or the name is taken."""
-        found = next((each for each in ours if each.name == name), None)
+        found = ours.get(name)
         if found is None or (version is not None and not version.matches(found.version)):
             return None
-        return None if name in await self._left_out(method, {each.name for each in ours}) else found
+        return None if name in await self._left_out(method, ours.keys()) else found
 
     async def _left_out(self, method: str, ours: AbstractSet[str]) -> AbstractSet[str]:
         """Return the names that this provider does not offer, because another provider has them.
@@ -188,19 +205,24 @@ class SkillsProvider(SkillHolder):
                     theirs |= {each.name for each in await listed}
         return self.taken.note(method, ours & theirs)
 
-    async def _visible(
-        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], item_method: str
-    ) -> Sequence[Component]:
-        """Return the components of one list, for the skills that the requesting client may see."""
-        if method not in self._methods:
-            return ()
+    async def _selection(self) -> Selection:
+        """Return the skills that the requesting client may see."""
         await self.library.ensure_loaded()
-        selection = await self.selections.without(await self._hidden())
-        methods = selection.methods
+        return (await self.selections.visible(self._hidden))[0]
+
+    async def _components(
+        self,
+        selection: Selection,
+        method: str,
+        make: Callable[[Mapping[str, Any], Method], Component],
+        item_method: str,
+    ) -> Mapping[str, Component]:
+        """Return the components of one list of a selection, by name."""
+        methods, listing = selection.methods, LISTS[method]
         if method not in methods:
-            return ()
-        items = [item async for item in _pages(methods[method], LISTS[method].items)]
-        return [make(item, methods[item_method]) for item in items]
+            return {}
+        items = [item async for item in _pages(methods[method], listing.items)]
+        return {item[listing.key]: make(item, methods[item_method]) for item in items}
 
     async def _hidden(self) -> frozenset[str]:
         """Return the skills that the current server hides from the requesting client."""
@@ -208,20 +230,21 @@ class SkillsProvider(SkillHolder):
             server = get_context().fastmcp
         except RuntimeError:  # the provider is called outside a request
             return frozenset()
-        return await find_hidden_skills(server, self.library) if self in server.providers else frozenset()
+        return await self._hidden_skills.find(server) if self in server.providers else frozenset()
 
     async def _all(
         self, method: str, make: Callable[[Mapping[str, Any], Method], Component], item_method: str
-    ) -> Sequence[Component]:
-        """Return a component for each item in one list. Cached until the catalog changes."""
+    ) -> Mapping[str, Component]:
+        """Return a component for each item in one list, by URI. Cached until the catalog changes."""
         if method not in self._methods:
-            return ()
+            return {}
         await self.library.ensure_loaded()
         catalog = self.library.catalog
         known = self._known.get(method)
         if known is None or known[0] is not catalog:
-            items = [item async for item in _pages(self._methods[method], LISTS[method].items)]
-            known = catalog, [make(item, self._methods[item_method]) for item in items]
+            read, listing = self._methods[item_method], LISTS[method]
+            items = [item async for item in _pages(self._methods[method], listing.items)]
+            known = catalog, {item[listing.key]: make(item, read) for item in items}
             self._known[method] = known
         return known[1]
 

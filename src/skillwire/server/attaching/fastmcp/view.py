@@ -1,7 +1,6 @@
 """The skills that a FastMCP server publishes, and the skills among them that one client may see."""
 
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,90 +21,15 @@ from skillwire.features.resources import ResourcesFeature
 from skillwire.features.tools import SkillTools
 from skillwire.library.library import Library
 from skillwire.library.library_source import LibrarySource
-from skillwire.server.attaching.taken import TakenNames, problems_changed, show_taken_names
+from skillwire.server.attaching.fastmcp.hidden import HiddenSkills
+from skillwire.server.attaching.fastmcp.holder import Selection, Selections, SkillHolder
+from skillwire.server.attaching.taken import problems_changed, show_taken_names
 from skillwire.server.notifications import ChangeNotifier
 from skillwire.server.serve_options import ServeOptions, all_features
 from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
 
-_MAX_SELECTIONS = 32
-"""Maximum number of cached selections. Clients that see the same skills share a selection."""
 _PROBE = "probe/SKILL.md"
-
-
-async def find_hidden_skills(server: FastMCP[Any], library: Library) -> frozenset[str]:
-    """Return the URIs of the skills in `library` that `server` does not list for the requesting client.
-
-    The result depends on everything that affects FastMCP's list, including middleware.
-    """
-    listed = {str(resource.uri) for resource in await server.list_resources()}
-    return frozenset(uri for uri in library.catalog.entries if uri not in listed)
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Some skills of a library, and the features that serve them."""
-
-    library: Library
-    features: Sequence[Feature]
-    source: LibrarySource | None = None
-
-    @property
-    def methods(self) -> dict[str, Method]:
-        return all_methods(self.features)
-
-    async def refresh(self) -> None:
-        await self.library.ensure_loaded()
-        if self.source is not None and self.source.is_stale:
-            await self.library.rescan_source(self.source)
-
-
-class Selections:
-    """A library without its hidden skills, cached for each set of hidden skills."""
-
-    def __init__(
-        self,
-        library: Library,
-        features: Sequence[Feature],
-        options: ServeOptions,
-        prompts: Mapping[str, Skill],
-    ) -> None:
-        self._everything = Selection(library, features)
-        self._options = options
-        self._prompts = prompts
-        self._known: OrderedDict[frozenset[str], Selection] = OrderedDict()
-
-    async def without(self, hidden: frozenset[str]) -> Selection:
-        """Return the current skills without `hidden`."""
-        if not hidden:
-            return self._everything
-        selection = self._known.pop(hidden, None) or self._made(hidden)
-        self._known[hidden] = selection
-        if len(self._known) > _MAX_SELECTIONS:
-            self._known.popitem(last=False)
-        await selection.refresh()
-        return selection
-
-    def _made(self, hidden: frozenset[str]) -> Selection:
-        source = LibrarySource(self._everything.library, "skills", hidden)
-        library = Library([source])
-        prompts = {name: skill for name, skill in self._prompts.items() if skill.uri not in hidden}
-        return Selection(library, all_features(library, self._options, prompts), source)
-
-
-class SkillHolder(Provider):
-    """Base of providers that have skills."""
-
-    library: Library
-    prompts: Mapping[str, Skill]
-    options: ServeOptions
-    features: Sequence[Feature]
-    selections: Selections
-    taken: TakenNames
-
-    async def has_skill_tools(self) -> bool:
-        """Return whether the server offers this holder's tools that load skills. The default is True."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +99,7 @@ class View:
     features: Sequence[Feature]
     notifier: ChangeNotifier
     selections: Selections
+    hidden: HiddenSkills
     nested: Sequence[tuple[Source, LibrarySource]] = ()
     """For each combined library: its source, and the `LibrarySource` that knows whether it changed."""
 
@@ -212,8 +137,7 @@ class View:
 
     async def select_visible(self, server: FastMCP[Any]) -> tuple[Selection, frozenset[str]]:
         """Return the skills that the requesting client may see, and the URIs of all hidden skills."""
-        hidden = await find_hidden_skills(server, self.library)
-        return await self.selections.without(hidden), hidden
+        return await self.selections.visible(lambda: self.hidden.find(server))
 
     async def refresh(self) -> None:
         """Load the library, and bring it up to date with the libraries that it combines."""
@@ -233,7 +157,8 @@ async def view_of(server: FastMCP[Any], before: View | None) -> View:
             # In the usual case of one holder, use its library directly, so that no copy can differ.
             notifier = ChangeNotifier(holder.library, holder.features)
             _notify_of_taken_names(holder, holder.features, notifier)
-            return View(found, holder.library, holder.features, notifier, holder.selections)
+            hidden = HiddenSkills(holder.library)
+            return View(found, holder.library, holder.features, notifier, holder.selections, hidden)
         case _:
             return _composed(found)
 
@@ -265,7 +190,7 @@ def _composed(found: Sequence[MountedHolder]) -> View:
     for mounted in found:
         show_taken_names(features, mounted.holder.taken)
         _notify_of_taken_names(mounted.holder, features, notifier)
-    return View(found, library, features, notifier, selections, sources)
+    return View(found, library, features, notifier, selections, HiddenSkills(library), sources)
 
 
 def _notify_of_taken_names(
