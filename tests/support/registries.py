@@ -10,9 +10,10 @@ import anyio
 from skillwire import FolderSource, Library
 from skillwire.registry.address import RegistryAddress
 from skillwire.registry.open import open_store
+from skillwire.registry.publication import Published, Publisher
 from skillwire.registry.push import prepare, publish
 from skillwire.registry.source import RegistrySource
-from skillwire.registry.store import Published, Publisher, Store
+from skillwire.registry.store import Store
 from tests.support.skills import skill_md, write
 
 PUBLISHER = Publisher("tester", {"source": "./skills"})

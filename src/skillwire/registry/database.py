@@ -77,3 +77,8 @@ class Database(ABC):
 
         Waits while another process writes, for a limited time.
         """
+
+
+def as_bytes(value: object) -> bytes:
+    """Return the bytes in a column; none if the database is damaged and has something else there."""
+    return value if isinstance(value, bytes) else b""

@@ -10,8 +10,9 @@ from skillwire.core.record import Digest, SkillFile
 from skillwire.errors import InvalidValueError, SkillwireError, SourceError
 from skillwire.library.library import Library
 from skillwire.registry.manifest import path_of
+from skillwire.registry.publication import Published, Publisher, Refusal
 from skillwire.registry.release import Release
-from skillwire.registry.store import Published, Publisher, Refusal, Store
+from skillwire.registry.store import Store
 
 _INCOMPLETE = {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
 MAX_SKILLS = 100_000

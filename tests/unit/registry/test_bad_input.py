@@ -12,8 +12,8 @@ from skillwire.core.record import Digest, SkillFile
 from skillwire.errors import InvalidValueError, SourceError
 from skillwire.registry.address import RegistryAddress
 from skillwire.registry.manifest import Manifest
+from skillwire.registry.publication import Published
 from skillwire.registry.release import MAX_FILE_BYTES, Release
-from skillwire.registry.store import Published
 from skillwire.registry.version import version_of
 from tests.support.registries import PUBLISHER, counts, push_now, store, write_skills
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from skillwire import Library, MemorySource
+from skillwire.registry.publication import Published
 from skillwire.registry.push import prepare, publish
-from skillwire.registry.store import Published
 from skillwire.sources import MemorySkill
 from tests.support.registries import PUBLISHER, check_whole, source, store
 from tests.support.skills import skill_md

@@ -16,8 +16,9 @@ from skillwire.library.library import Library
 from skillwire.registry.address import DEFAULT, DEFAULT_CHANNEL, RegistryAddress
 from skillwire.registry.commands.options import REGISTRY, parse_address
 from skillwire.registry.open import open_store
+from skillwire.registry.publication import Published, Publisher, Refusal
 from skillwire.registry.push import prepare, publish
-from skillwire.registry.store import Published, Publisher, Refusal, Store
+from skillwire.registry.store import Store
 from skillwire.registry.version import check_version
 from skillwire.safe_text import escape_invisible, quoted, redact_secrets
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
