@@ -13,15 +13,16 @@ import pytest
 
 from tests.support.paths import ROOT
 from tests.support.peers import MODERN, PATIENCE, HttpPeer, HttpServer, StdioPeer, skillwire
-from tests.support.skills import write_skill
+from tests.support.skills import write, write_skill
 
 PACKAGE = ROOT / "src/skillwire"
 TABLE = "app/areas.py"
 URI = "skill://refunds/SKILL.md"
-AREAS = ("contract", "drive", "packing", "pages", "registry", "search")
+AREAS = ("contract", "drive", "evals", "packing", "pages", "registry", "search")
 COMMANDS = {
     "contract": ("project", "graph", "new", "schema"),
     "drive": ("drive",),
+    "evals": ("eval",),
     "packing": ("pack",),
     "registry": ("push", "registry"),
     "search": ("search",),
@@ -93,7 +94,7 @@ def test_only_its_line_in_the_table_names_an_area(area: str) -> None:
     # These export a name, open the index of `Library.search` or open `registry:`, loaded when used.
     lazy = {
         "drive": {"__init__.py"},
-        "search": {"library/search.py"},
+        "search": {"library/search.py", "evals/search_area.py"},
         "registry": {"__init__.py", "config/source_kinds.py"},
     }
     named = {
@@ -179,6 +180,15 @@ def test_without_the_contract_the_server_keeps_every_rule(build: Build, tmp_path
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_without_search_eval_says_so(build: Build) -> None:
+    build.without("search")
+    write(build.skills, {"refunds/evals/a.json": '[{"query": "a", "should_trigger": true}]'})
+    for options in ((), ("--level", "budget")):
+        done = build.run("eval", build.skills, "--no-config", *options)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "this installation of Skillwire has no search" in done.stderr
 
 
 GREETING = '''

@@ -12,8 +12,10 @@ URI = "skill://refunds/evals/evals.json"
 
 @pytest.mark.parametrize(("options", "served"), [((), False), (("--include-evals",), True)])
 def test_a_server_offers_evals_only_on_request(
-    tmp_path: Path, options: tuple[str, ...], served: bool
-) -> None:  # noqa: FBT001
+    tmp_path: Path,
+    options: tuple[str, ...],
+    served: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
     write_skill(tmp_path / "skills", "refunds", {"evals/evals.json": "[]"})
     with HttpServer(tmp_path / "skills", "--no-config", "--http", "127.0.0.1:0", *options) as server:
         peer = HttpPeer(MODERN, server.url)

@@ -56,6 +56,9 @@ class CaseSet:
 
     skills: tuple[SkillCases, ...] = ()
     problems: tuple[Problem, ...] = ()
+    """The problems in the folders of skills, with paths as in the problems of the catalog."""
+    named_problems: tuple[Problem, ...] = ()
+    """The problems in files that the user names, with paths as the user wrote them."""
 
     @property
     def count(self) -> int:
@@ -72,14 +75,23 @@ def read_case_set(
     """
     chosen = {skill.uri: skill for skill in skills}
     problems: list[Problem] = []
-    found = {uri: list(_FolderReader(catalog, skill, problems).read()) for uri, skill in chosen.items()}
+    named: list[Problem] = []
+    found: dict[str, list[tuple[str | Path, Case]]] = {
+        uri: list(_FolderReader(catalog, skill, problems).read()) for uri, skill in chosen.items()
+    }
     only = next(iter(chosen.values())) if len(chosen) == 1 else None
     for file in files:
-        for skill, case in _NamedFile(file, problems).read(only, find):
+        for skill, case in _NamedFile(file, named).read(only, find):
             if skill.uri in found:
-                found[skill.uri].append((str(file), case))
-    sets = [_distinct(chosen[uri], cases, problems) for uri, cases in found.items() if cases]
-    return CaseSet(tuple(sets), tuple(problems))
+                found[skill.uri].append((file, case))
+    sets: list[SkillCases] = []
+    for uri, cases in found.items():
+        distinct, again = _distinct(chosen[uri], cases)
+        sets += [distinct] if cases else []
+        named += [each for file, each in again if isinstance(file, Path)]
+        label = chosen[uri].origin.source
+        problems += [catalog.shown(each, label) for file, each in again if not isinstance(file, Path)]
+    return CaseSet(tuple(sets), tuple(problems), tuple(named))
 
 
 class _FolderReader:
@@ -213,12 +225,15 @@ def _parse(content: bytes, path: str, report: Callable[[Problem], None]) -> Iter
             yield each
 
 
-def _distinct(skill: SkillRecord, cases: Sequence[tuple[str, Case]], problems: list[Problem]) -> SkillCases:
-    """Return the cases without those whose id or query an earlier case has."""
+def _distinct(
+    skill: SkillRecord, cases: Sequence[tuple[str | Path, Case]]
+) -> tuple[SkillCases, list[tuple[str | Path, Problem]]]:
+    """Return the cases whose id and query no earlier case has, and the problems with the others by file."""
     ids, queries = set[str](), dict[str, bool]()
     triggers: list[TriggerCase] = []
     tasks: list[TaskCase] = []
-    for path, case in cases:
+    again: list[tuple[str | Path, Problem]] = []
+    for file, case in cases:
         fault = ""
         if case.id in ids:
             fault = f"an earlier case has the id {quoted(case.id)}, too"
@@ -227,7 +242,7 @@ def _distinct(skill: SkillRecord, cases: Sequence[tuple[str, Case]], problems: l
             fault = f"an earlier case has the query of {quoted(case.id)}, too{opposite}"
         if fault:
             hint = "remove one of the two, or change it"
-            problems.append(Problem(path, Rule.EVAL_DUPLICATE, Severity.ERROR, fault, hint))
+            again.append((file, Problem(str(file), Rule.EVAL_DUPLICATE, Severity.ERROR, fault, hint)))
             continue
         ids.add(case.id)
         if isinstance(case, TaskCase):
@@ -235,7 +250,7 @@ def _distinct(skill: SkillRecord, cases: Sequence[tuple[str, Case]], problems: l
         else:
             queries[case.query] = case.should_trigger
             triggers.append(case)
-    return SkillCases(skill, tuple(triggers), tuple(tasks))
+    return SkillCases(skill, tuple(triggers), tuple(tasks)), again
 
 
 def _reason(error: Exception) -> str:

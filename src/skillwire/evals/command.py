@@ -152,8 +152,9 @@ def evaluate(
     if level == "budget":
         return _evaluate_budget(library, chosen, as_json=json)
     found = read_case_set(library.catalog, chosen, cases or [], partial(_find, library))
-    found = CaseSet(found.skills, (*found.problems, *_unusable(library, found)))
-    print_problems(stderr_console(), located(found.problems, library))
+    in_folders = (*found.problems, *_unusable(library, found))
+    print_problems(stderr_console(), (*located(in_folders, library), *found.named_problems))
+    problems = (*in_folders, *found.named_problems)
     if not found.count:
         _explain_first_case(chosen[0], sources or [])
         return 1
@@ -161,8 +162,8 @@ def evaluate(
     results = tuple(anyio.run(route, library, found))
     skills = len(VisibleSkills.of(library).for_models())
     comparison = None if earlier is None else compare(results, earlier)
-    complete = not errors and all(each.severity is not Severity.ERROR for each in found.problems)
-    report = EvalReport(results, skills, found.problems, comparison, complete=complete)
+    complete = not errors and all(each.severity is not Severity.ERROR for each in problems)
+    report = EvalReport(results, skills, problems, comparison, complete=complete)
     if json:
         print_json(report.to_json())
     else:

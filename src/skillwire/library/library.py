@@ -511,10 +511,10 @@ class Library:
         served = self._catalog.files.get(uri)
         if served is None or (label := served.entry.origin.source) in self._failures:
             return None
-        file = served.file
-        if isinstance(file, LiveFile):
+        file, source = served.file, self._sources.get(label)
+        if source is None or isinstance(file, LiveFile):
             return None
-        content = self._sources[label].read_now(served.entry, file)
+        content = source.read_now(served.entry, file)
         return Reading(served, content) if content is not None and file.matches(content) else None
 
     def validator(self) -> Validator | None:
@@ -530,7 +530,9 @@ class Library:
         served = self._catalog.files.get(uri)
         if served is None or self._stale_skill(uri) is not None:
             return None
-        of_file = self._sources[served.entry.origin.source].validator(served.entry, served.file)
+        if (source := self._sources.get(served.entry.origin.source)) is None:  # it is just being removed
+            return None
+        of_file = source.validator(served.entry, served.file)
         return None if of_file is None else _CatalogValidator(self, of_file)
 
     async def read_listed(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:

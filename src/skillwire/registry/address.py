@@ -62,6 +62,17 @@ class RegistryAddress:
         return self if channel is None else type(self)(self.path, channel, self.is_default)
 
     @property
+    def is_missing(self) -> bool:
+        """Whether there is no file. False if that cannot be known, for example without permission."""
+        try:
+            self.path.stat()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    @property
     def registry(self) -> str:
         """The address without the channel."""
         return DEFAULT if self.is_default else _file_address(self.path)

@@ -1,9 +1,10 @@
 """`RegistrySource`: the skills that a channel of a registry has. It follows what others push."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 
 import anyio
 from anyio.to_thread import run_sync
@@ -12,6 +13,7 @@ from skillwire.core.names import SKILL_FILE, parent_paths
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Digest, Limits, LiveFile, SkillFile, SkillRecord
 from skillwire.core.sorted_items import SortedItems
+from skillwire.core.system import require_posix
 from skillwire.errors import (
     InvalidValueError,
     SourceError,
@@ -75,8 +77,9 @@ class RegistrySource(Source):
         """Serve the registry at `address`, such as `registry:` or `registry+sqlite:///srv/skills.db#canary`.
 
         `every` is the number of seconds between two looks at the revision. Raises `InvalidValueError` for a
-        wrong address.
+        wrong address, and `PlatformError` on Windows.
         """
+        require_posix("serving a registry")
         self.label = label
         self._address = RegistryAddress.parse(address)
         self._store = open_store(self._address)
@@ -94,6 +97,10 @@ class RegistrySource(Source):
         return str(self._address)
 
     @property
+    def status(self) -> str:
+        return "not created yet" if self._address.is_missing else "there"
+
+    @property
     def fetched(self) -> datetime | None:
         return self._fetched
 
@@ -107,12 +114,16 @@ class RegistrySource(Source):
         if self._scan is None or where == EVERYWHERE:
             return await self.scan()
         try:
-            return await self._scan_some(self._scan, frozenset(map(self._skill_at, where)))
+            return await self._scan_some(
+                self._scan, frozenset(chain.from_iterable(map(self._skills_at, where)))
+            )
         except RegistryError as error:
             return self._failed(error)
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
-        if not isinstance(file, SkillFile) or file not in entry.files:
+        # In a large skill, looking for the same object first is much faster.
+        listed = any(each is file for each in entry.files) or file in entry.files
+        if not isinstance(file, SkillFile) or not listed:
             raise SourceError(f"{quote_if_needed(entry.origin.path)} has no file {quoted(file.path)}")
         try:
             content = await self._store.blob(file.digest, file.size)
@@ -176,10 +187,10 @@ class RegistrySource(Source):
         problem = Problem(".", Rule.SOURCE_STALE, Severity.WARNING, stale, hint=error.hint or _HINT)
         return replace(self._scan, problems=(*self._scan.problems, problem))
 
-    def _skill_at(self, location: str) -> str:
-        """Return the known skill at a location or above it, else the location, which may be a new skill."""
-        above = (location, *reversed(parent_paths(location)))
-        return next((each for each in above if each in self._known), location)
+    def _skills_at(self, location: str) -> Iterator[str]:
+        """Yield the location, which may be a new skill, and the known skills above it."""
+        yield location
+        yield from (each for each in parent_paths(location) if each in self._known)
 
     async def _scan_all(self, progress: Progress) -> Scan:
         known: dict[str, _Known] = {}

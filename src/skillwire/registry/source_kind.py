@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def open_source(argument: "SourceArgument", options: "SourceOptions") -> "Source":
     """Open a registry. Raises `UsageError` if it does not exist, unless it may be created later."""
     address = RegistryAddress.parse(argument.text)
-    if not options.live and not address.path.exists():
+    if not options.live and address.is_missing:
         raise UsageError(
             f"the registry `{address.registry}` does not exist",
             hint=f"create it with `skillwire push ./skills{_to(address)}`",

@@ -156,6 +156,7 @@ class SqliteDatabase(Database):
 
     def _check(self, connection: sqlite3.Connection) -> None:
         """Prepare a connection. Raises `RegistryError` if this version cannot use the database."""
+        connection.execute("PRAGMA trusted_schema = OFF")  # run nothing that the file defines
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power failure
         (application,) = connection.execute("PRAGMA application_id").fetchone()

@@ -91,8 +91,8 @@ class ResponseCache:
         if (feature := self._features.get(cache_key.method)) is None:
             return None
         call, is_repeated = cache_key.to_call(), self._is_repeated(cache_key)
-        validator = feature.validator(cache_key.method, call) if is_repeated else None
         try:
+            validator = feature.validator(cache_key.method, call) if is_repeated else None
             answer = feature.answer_now(cache_key.method, call)
         except Exception:  # noqa: BLE001 - the method itself fails in the same way, and that is reported
             return None

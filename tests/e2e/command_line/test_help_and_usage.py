@@ -40,6 +40,7 @@ def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
         "schema": "--contract",
         "completion": "bash",
         "uninstall": "--client",
+        "registry": "log",
         "search": r"[\w ]+ --from \./skills",
     }
     shows = without_folder.get(verb, r"(add |list |remove )?(\./skills|http://127|github)")

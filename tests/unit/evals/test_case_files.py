@@ -279,7 +279,18 @@ def test_cases_in_a_named_file_name_their_skills(tmp_path: Path) -> None:
     write(tmp_path, {"cases.json": json.dumps(cases)})
     found = read(tmp_path / "skills", tmp_path / "cases.json")
     assert [(each.skill.name, len(each.triggers)) for each in found.skills] == [("refunds", 1)]
-    assert [each.rule for each in found.problems] == [Rule.EVAL_SKILL] * 2
+    assert [each.rule for each in found.named_problems] == [Rule.EVAL_SKILL] * 2
+    assert found.problems == ()
+
+
+def test_a_named_file_repeats_no_query_of_a_folder(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "refunds", {"evals/a.json": json.dumps([TRIGGER])})
+    write(tmp_path, {"b.json": json.dumps([TRIGGER])})
+    found = read(tmp_path / "skills", tmp_path / "b.json")
+    assert (found.count, found.problems) == (1, ())
+    assert [(each.path, each.rule) for each in found.named_problems] == [
+        (str(tmp_path / "b.json"), Rule.EVAL_DUPLICATE)
+    ]
 
 
 def test_cases_without_a_skill_belong_to_the_only_one(tmp_path: Path) -> None:

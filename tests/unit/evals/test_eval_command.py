@@ -99,6 +99,12 @@ def test_a_bad_case_is_reported_and_the_others_are_used(cli: Cli, here: Path) ->
     assert [each["rule"] for each in done.json["problems"]] == ["eval-format"]
 
 
+def test_problems_of_named_files_keep_their_paths(cli: Cli, here: Path) -> None:
+    write(here, {"more.json": '[{"query": "x"}]'})
+    done = cli("eval", "skills", "--cases", "more.json")
+    assert (done.code, done.err.startswith("more.json: [0].should_trigger")) == (1, True)
+
+
 def test_a_skill_that_models_may_not_load_is_reported(cli: Cli, here: Path) -> None:
     text = (here / "skills/refunds/SKILL.md").read_text()
     text = text.replace("name: refunds\n", "name: refunds\ndisable-model-invocation: true\n")

@@ -152,6 +152,22 @@ def test_file_in_place_of_the_folder_is_an_error(cli: Cli, data: Path) -> None:
     assert (done.code, "cannot be opened: file exists" in done.err) == (1, True)
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere")
+def test_unreadable_folder_is_an_error_of_the_source(cli: Cli, data: Path) -> None:
+    data.mkdir(mode=0o000)
+    done = cli("list", "registry:", "./skills")
+    assert len(done.out.splitlines()) == 2
+    assert "cannot be opened: permission denied" in done.err
+
+
+def test_impossible_file_name_is_an_error_of_the_source(cli: Cli, data: Path) -> None:
+    address = f"registry+sqlite:///{'x' * 300}.db"
+    done = cli("list", address, "./skills")
+    assert len(done.out.splitlines()) == 2
+    assert "the registry cannot be opened: file name too long" in done.err
+    assert "file name too long" in cli("push", "./skills", "--to", address).err
+
+
 def test_full_disk_is_an_error_and_keeps_what_was_there(cli: Cli, data: Path) -> None:
     cli("push", "./skills")
     before = counts(data / "registry.db")

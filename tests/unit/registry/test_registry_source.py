@@ -69,6 +69,35 @@ async def test_push_by_others_is_followed_by_delta(root: Path, registry: Path) -
     assert served(after) == served(await source(registry).scan())
 
 
+async def test_new_skill_inside_a_known_one_is_followed(root: Path, registry: Path) -> None:
+    write_skills(root, {"outer": "one"})
+    await push(root, registry)
+    library = Library([source(registry)])
+    await library.load()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(library.follow)
+        write_skills(root, {"outer/inner": "one"})
+        await push(root, registry)
+        await until(lambda: "skill://outer/inner/SKILL.md" in library.catalog.entries)
+        tasks.cancel_scope.cancel()
+    assert library.catalog.problems == ()
+    assert "skill://outer/inner/SKILL.md" in {
+        library.catalog.skill("skill://outer/SKILL.md").uri_of(file.path)
+        for file in library.catalog.skill("skill://outer/SKILL.md").files
+    }
+
+
+async def test_location_below_a_skill_scans_the_skill_again(root: Path, registry: Path) -> None:
+    await push(root, registry)
+    followed = source(registry)
+    before = await followed.scan()
+    write_skills(root, {"team/skill-1": "two", "team/skill-2": "two"})
+    await push(root, registry)
+    after = await followed.rescan(frozenset({"team/skill-1/references/policy.md"}))
+    changed = [each.path for each, old in zip(after.entries, before.entries, strict=True) if each is not old]
+    assert changed == ["team/skill-1"]
+
+
 async def test_push_into_another_channel_is_no_change(root: Path, registry: Path) -> None:
     await push(root, registry)
     followed = source(registry)
