@@ -124,6 +124,17 @@ def test_error_for_a_missing_registry_says_how_to_create_it(cli: Cli, data: Path
     assert not data.exists()
 
 
+def test_configured_registry_shows_whether_it_was_created(cli: Cli, data: Path, tmp_path: Path) -> None:
+    config = ("--config", tmp_path / "config.toml")
+    assert cli("sources", "add", "registry:#canary", *config).code == 0
+    (row,) = cli("sources", "--json", *config).json
+    assert (row["kind"], row["source"], row["state"]) == ("registry", "registry:#canary", "not created yet")
+    cli("push", "./skills", "--channel", "canary")
+    (row,) = cli("sources", "--json", *config).json
+    assert row["state"] == "there"
+    assert len(cli("list", *config).out.splitlines()) == 2
+
+
 def test_folder_without_skills_is_not_pushed(cli: Cli, data: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = cli("push", "./empty")
