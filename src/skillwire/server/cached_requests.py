@@ -57,13 +57,23 @@ def parse_request(message: bytes, *, modern: bool) -> tuple[str | int, Question]
         request: object = orjson.loads(message)
     except orjson.JSONDecodeError:
         return None
+    parsed = parse_message(request, modern=modern)
+    if parsed is None or len(message) <= _MAX_MESSAGE_BYTES:
+        return parsed
+    # What is parsed is an object. It can only be this long because of `_meta`.
+    meta = cast("dict[str, Any]", request).get("params", _NO_PARAMS).get("_meta", _NO_PARAMS)
+    return None if _rest_length(message, meta) > _MAX_MESSAGE_BYTES else parsed
+
+
+def parse_message(request: object, *, modern: bool) -> tuple[str | int, Question] | None:
+    """Return the id and question of a decoded request, or None if the cache cannot answer it."""
     if not _is_object(request) or not _is_request(request):
         return None
     params = request.get("params", _NO_PARAMS)
     if not _is_object(params) or len(request) != (3 if params is _NO_PARAMS else 4):
         return None
     meta = params.get("_meta", _NO_PARAMS)
-    if not _is_plain_envelope(meta, modern=modern) or _rest_length(message, meta) > _MAX_MESSAGE_BYTES:
+    if not _is_plain_envelope(meta, modern=modern):
         return None
     return _parse_params(request, params, others=meta is not _NO_PARAMS, modern=modern)
 
@@ -104,8 +114,6 @@ def _is_id(value: object) -> bool:
 
 def _rest_length(message: bytes, meta: dict[str, Any]) -> int:
     """Return at least the size of a message without its trace context, in bytes."""
-    if len(message) <= _MAX_MESSAGE_BYTES:
-        return len(message)
     return len(message) - sum(len(meta.get(key, "")) for key in TRACE_KEYS)
 
 

@@ -23,8 +23,8 @@ from skillwire.server.attaching.taken import (
     without_tool_names,
 )
 from skillwire.server.build import PRIVATE, Context, Handler, Params, handler, join_instructions
+from skillwire.server.cached_requests import CACHED_METHODS, MODERN_VERSION
 from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, ChangeNotifier, can_notify
-from skillwire.server.response_cache import CACHED_METHODS, MODERN_VERSION
 from skillwire.server.serve_options import ServeOptions, all_features
 
 if TYPE_CHECKING:

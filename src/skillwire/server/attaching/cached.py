@@ -13,14 +13,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillwire.features.base import Feature
 from skillwire.server.build import PRIVATE, Context
-from skillwire.server.response_cache import (
-    MCP_META_PREFIX,
-    MODERN_VERSION,
-    Question,
-    ResponseCache,
-    parse_legacy_request,
-    parse_modern_request,
-)
+from skillwire.server.cached_requests import MCP_META_PREFIX, MODERN_VERSION, Question, parse_message
+from skillwire.server.response_cache import ResponseCache
 
 SERVER_INFO = f"{MCP_META_PREFIX}serverInfo"
 """The key in `_meta` under which every result of protocol 2026-07-28 identifies the server."""
@@ -45,7 +39,8 @@ class CachedResponses:
             return None
         if bare:
             question = question._replace(modern=False)
-        encoded = self._cache.get_cached(question) or await self._cache.prepare(question)
+        cache = self._cache
+        encoded = cache.get_cached(question) or cache.answer_now(question) or await cache.prepare(question)
         if encoded is None:
             return None
         result: dict[str, Any] = orjson.loads(encoded)
@@ -61,10 +56,10 @@ def _question(context: Context) -> Question | None:
     message: dict[str, object] = {"jsonrpc": "2.0", "id": context.request_id, "method": context.method}
     if context.params is not None:
         message["params"] = context.params
-    if context.protocol_version == MODERN_VERSION:
-        parsed = parse_modern_request(message)
-    elif context.protocol_version in MODERN_PROTOCOL_VERSIONS or context.session.client_capabilities is None:
+    modern = context.protocol_version == MODERN_VERSION
+    if not modern and (
+        context.protocol_version in MODERN_PROTOCOL_VERSIONS or context.session.client_capabilities is None
+    ):
         return None  # before the handshake, the SDK refuses every request
-    else:
-        parsed = parse_legacy_request(message)
+    parsed = parse_message(message, modern=modern)
     return None if parsed is None else parsed[1]
