@@ -89,6 +89,13 @@ class LastGood:
         last_good._unread = location, size, digest
         return last_good
 
+    @classmethod
+    def spilled(cls, spilled: Spilled, length: int, spill_file: SpillFile) -> Self:
+        """Create an instance for content that is already in the spill file."""
+        last_good = cls(b"", spill_file)
+        last_good._content, last_good._length, last_good._spilled = None, length, spilled
+        return last_good
+
     def is_available(self) -> bool:
         """Read the content if that was not done yet. Return False if its file is gone or has changed."""
         if self._unread is not None:

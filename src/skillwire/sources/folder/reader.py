@@ -18,6 +18,7 @@ from skillwire.sources.folder.facts import FileFactsCache
 from skillwire.sources.folder.files import read_file
 from skillwire.sources.folder.ignore import IgnoreRules
 from skillwire.sources.folder.listing import File, Folder, FolderListing
+from skillwire.sources.folder.plain_skill import PlainSkill
 from skillwire.sources.folder.skill_folder import (
     EMPTY_MAPPING,
     SkillDraft,
@@ -35,7 +36,7 @@ def read_skill_folder(
     facts: FileFactsCache,
     folder: Folder,
     listed: FolderListing,
-    before: SkillFolder | None = None,
+    before: SkillFolder | PlainSkill | None = None,
     *,
     count_before: int | None = None,
 ) -> SkillFolder:
@@ -116,7 +117,7 @@ def _walk(folder_walk: FolderWalk, folder: Folder, listed: FolderListing) -> _No
 
 
 def _find_fallbacks(
-    folder_walk: FolderWalk, facts: FileFactsCache, tree: _Node, before: SkillFolder | None
+    folder_walk: FolderWalk, facts: FileFactsCache, tree: _Node, before: SkillFolder | PlainSkill | None
 ) -> dict[str, SkillDraft]:
     """Return the previous drafts of skills whose `SKILL.md` is broken now, by that file's location.
 
@@ -125,7 +126,8 @@ def _find_fallbacks(
     fallbacks: dict[str, SkillDraft] = {}
     for node in tree.all() if before is not None else ():
         main = node.main
-        draft = before.draft(_relative_path(tree.folder, node.folder.path)) if before is not None else None
+        below = _relative_path(tree.folder, node.folder.path)
+        draft = None if before is None else before.draft(below, facts.spill_file)
         if main is None or draft is None or draft.last_good is None:
             continue
         document = _document(folder_walk, facts, main)

@@ -3,9 +3,9 @@
 import ctypes
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,19 @@ from skillwire.sources.folder.files import FileValidator, read_file
 from skillwire.sources.folder.ignore import IGNORE_FILE, IgnoreRules
 from skillwire.sources.folder.last_good import LastGood, SpillFile
 from skillwire.sources.folder.place import check_is_path
+from skillwire.sources.folder.placement import AnySkillFolder, Placement
 from skillwire.sources.folder.scan_cache import ScanCache
-from skillwire.sources.folder.skill_folder import Placement
+from skillwire.sources.folder.skill_folder import SkillFolder
 from skillwire.sources.folder.tree import FindCached, Tree
 from skillwire.sources.folder.walk import FolderWalk, check_readable
 from skillwire.sources.folder.watch import watch
-from skillwire.sources.folder.watch_plan import WatchPlan
+from skillwire.sources.folder.watch_plan import WatchPlan, WatchPlanner
 
 _MIN_THREAD_BYTES = 1024 * 1024
 """Maximum size of a file that is read in the event loop. For such a file, starting a thread takes longer.
 """
+_MIN_TRIMMED = 1000
+"""Minimum number of changed skill folders after which unused memory is returned."""
 
 
 @cache
@@ -94,9 +97,11 @@ class FolderSource(Source):
         self._limits = limits or Limits()
         self._follow_links = follow_links
         self._facts = FileFactsCache(SpillFile() if keep_good else None)
-        self._scan_cache = None if digests is None else ScanCache(digests, self.root, self._limits)
-        self._tree = Tree(self._facts)
-        self._places = Placement(self.label)
+        self._scan_cache = (
+            None if digests is None else ScanCache(digests, self.root, self._limits, self.label)
+        )
+        self._tree = Tree(self._facts, self.label)
+        self._placement = Placement(self.label)
         self._stored: dict[tuple[str, str], str] = {}
         """Locations of files whose published path differs from the path on disk, by skill location and
         published path.
@@ -104,6 +109,8 @@ class FolderSource(Source):
         self._fallbacks: dict[str, LastGood] = {}
         """The last good content of broken files, by their locations."""
         self._watch_problem: Problem | None = None
+        self._unspilled: list[AnySkillFolder] = []
+        """The skill folders whose last good content may be in memory."""
 
     @property
     def place(self) -> str:
@@ -141,12 +148,12 @@ class FolderSource(Source):
         return stored or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        planner = WatchPlanner(self.root)
+
         def plan() -> WatchPlan:
             if watch_filter is None:
-                return WatchPlan.of(self.root, self._tree)
-            return WatchPlan.for_skill_folders(
-                tuple(self._tree.skill_folders.values()), watch_filter.locations
-            )
+                return planner.plan(self._tree)
+            return WatchPlan.for_locations(self._tree, watch_filter.locations)
 
         await self._save_state()
         async with aclosing(watch(plan, watch_filter)) as events:
@@ -168,34 +175,37 @@ class FolderSource(Source):
             self._scan_cache = None
 
     def _spill(self) -> None:
-        for skill_folder in tuple(self._tree.skill_folders.values()):
-            for draft in skill_folder.drafts:
-                if draft.last_good is not None:
-                    draft.last_good.spill()
-        trim_memory()
+        spill_file = self._facts.spill_file
+        skill_folders, self._unspilled = self._unspilled, []
+        if spill_file is not None:
+            for skill_folder in skill_folders:
+                skill_folder.spill(spill_file)
+        if len(skill_folders) >= _MIN_TRIMMED:
+            trim_memory()
 
     def _scan(self, progress: Progress) -> Scan:
         folder_walk = self._start_walk(progress)
         if isinstance(folder_walk, Scan):
             return folder_walk
-        tree = Tree(self._facts)
+        tree = Tree(self._facts, self.label)
         tree.walk(folder_walk, folder_walk.start(), before=self._tree, find_cached=self._find_cached())
         self._facts.keep_only(
             {location for each in tree.skill_folders.values() for location in each.locations}
         )
-        return self._build_scan(tree)
+        self._tree = tree
+        return self._build_scan()
 
-    def _find_cached(self) -> FindCached:
-        """Return the function that looks up cached skills: in the last scan or, at the first scan, on disk.
+    def _find_cached(self) -> FindCached | None:
+        """Return the function that looks up skills on disk at the first scan; None at later scans.
 
         At the first scan, also load the cached facts about files.
         """
-        scan_cache, spill_file = self._scan_cache, self._facts.spill_file
+        scan_cache = self._scan_cache
         if scan_cache is None or self._tree.group_folders or self._tree.skill_folders:
-            return self._tree.plain.get
+            return None
         scan_cache.load()
-        self._facts.known = scan_cache.facts(spill_file)
-        return partial(scan_cache.find_cached, spill_file=spill_file)
+        self._facts.known = scan_cache.facts(self._facts.spill_file)
+        return scan_cache.find_cached
 
     def _rescan(self, where: Locations) -> Scan:
         """Rescan the skill folders and group folders at `where`.
@@ -210,11 +220,11 @@ class FolderSource(Source):
         if isinstance(folder_walk, Scan):
             return folder_walk
         try:
-            changed = self._tree.rescan_locations(folder_walk, real)
+            self._tree.rescan_locations(folder_walk, real)
         except SourceError:
             self._tree.cut = True  # the tree is half updated, so the next rescan scans everything
             raise
-        return self._build_scan(self._tree, changed=changed)
+        return self._build_scan()
 
     def _needs_full_scan(self, where: Locations) -> bool:
         """Return whether a change at one of these locations can affect every skill."""
@@ -235,7 +245,8 @@ class FolderSource(Source):
         except SourceBusyError:  # the ignore file is not the cause, so this must not hide all skills
             raise
         except SourceError as error:
-            self._tree = Tree(self._facts)
+            self._tree = Tree(self._facts, self.label)
+            self._build_scan()
             return _failed_scan(error)
         self._facts.begin()
         return FolderWalk(
@@ -247,21 +258,36 @@ class FolderSource(Source):
             entry_count=entry_count,
         )
 
-    def _build_scan(self, tree: Tree, changed: Iterable[str] | None = None) -> Scan:
-        self._tree = tree
-        self._places.place(tree.skill_folders, changed)
-        placed = self._places.placed.values()
-        stored = ((draft.location, draft.stored) for each in placed for draft in each.skill_folder.drafts)
-        self._stored = {(at, path): location for at, paths in stored for path, location in paths.items()}
-        self._fallbacks = {
-            location: last_good
-            for each in placed
-            for location, last_good in each.skill_folder.fallbacks.items()
-        }
-        records = [record for each in placed for record in each.records]
+    def _build_scan(self) -> Scan:
+        """Return the scan for the current tree. After a rescan, the cost follows what changed."""
+        skill_folders, changes = self._tree.skill_folders, self._tree.take_changes()
+        if changes is None:
+            self._stored = {}
+            self._fallbacks = {}
+            changed = [(None, each) for each in skill_folders.values()]
+        else:
+            changed = [(old, skill_folders.get(path)) for path, old in changes.items()]
+        for old, new in changed:
+            self._update_locations(old, new)
+        self._unspilled += [new for _, new in changed if new is not None]
+        delta = self._placement.place(skill_folders, changes)
         watch_problems = () if self._watch_problem is None else (self._watch_problem,)
-        problems = (*tree.problems(), *watch_problems)
-        return Scan(tuple(sorted(records, key=lambda record: record.root)), problems)
+        problems = (*self._tree.problems(), *watch_problems)
+        return Scan(self._placement.entries, problems, delta=delta)
+
+    def _update_locations(self, old: AnySkillFolder | None, new: AnySkillFolder | None) -> None:
+        """Replace the locations from a skill folder in `_stored` and `_fallbacks`."""
+        stored = dict(new.stored) if isinstance(new, SkillFolder) else {}
+        fallbacks = new.fallbacks if isinstance(new, SkillFolder) else dict[str, LastGood]()
+        self._stored.update(stored)
+        self._fallbacks.update(fallbacks)
+        if isinstance(old, SkillFolder):
+            for key, _ in old.stored:
+                if key not in stored:
+                    self._stored.pop(key, None)
+            for location in old.fallbacks:
+                if location not in fallbacks:
+                    self._fallbacks.pop(location, None)
 
 
 def _failed_scan(error: SourceError) -> Scan:
