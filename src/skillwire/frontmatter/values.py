@@ -69,13 +69,15 @@ def share_texts(values: dict[str, Json]) -> None:
 
     Many skills have the same license, version or owner.
     """
+    is_full = len(_shared_texts) >= _MAX_SHARED_TEXTS
     for key, value in values.items():
         if isinstance(value, str):
             if len(value) <= _MAX_SHARED_LENGTH and key != "name":
-                if len(_shared_texts) >= _MAX_SHARED_TEXTS:
-                    values[key] = _shared_texts.get(value, value)
-                else:
-                    values[key] = _shared_texts.setdefault(value, value)
+                shared = _shared_texts.get(value)
+                if shared is not None:
+                    values[key] = shared
+                elif not is_full:
+                    _shared_texts[value] = value
         elif isinstance(value, dict):
             share_texts(value)
 

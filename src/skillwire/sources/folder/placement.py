@@ -144,6 +144,12 @@ class Placement:
         usual = sorted(path for path in skill_folders if path not in bases)
         for whole in (*usual, *sorted(bases, key=lambda path: (depth_in_containers(path), path))):
             skill_folder, base = skill_folders[whole], bases.get(whole, whole)
+            if isinstance(skill_folder, PlainSkill):
+                record = skill_folder.record
+                if taken.find_conflict((record,)) is None:
+                    taken.take((record,))
+                    records.append(record)
+                    continue
             placed = self._reuse_or_place(known, base, skill_folder)
             if (conflict := taken.find_conflict(placed.records)) is not None:
                 self._unusual.add(whole)

@@ -17,7 +17,7 @@ from skillwire.sources.folder.files import (
     packed,
     read_file,
 )
-from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.last_good import LastGood, Spilled, SpillFile
 from skillwire.sources.folder.listing import Folder, join_location
 from skillwire.sources.folder.skill_folder import EMPTY_MAPPING, SkillDraft, without_containers
 
@@ -118,15 +118,18 @@ class PlainSkill:
         document, origin = self.document, record.origin
         return (plain_record(document, base, self.files, record.directories, origin),)
 
-    def spill(self, spill_file: SpillFile) -> None:
-        """Move the content of the `SKILL.md` from memory, or from the unchanged file, to the spill file."""
-        content = self.kept
-        if content is None:
-            content = self._read()
-        if isinstance(content, bytes):
-            spilled = spill_file.put(content)
-            fits = isinstance(spilled, int)
-            self.kept = spilled if fits else LastGood.spilled(spilled, len(content), spill_file)
+    @property
+    def last_goods(self) -> tuple["PlainSkill"]:
+        """The objects with the last good contents."""
+        return (self,)
+
+    def unspilled(self) -> bytes | None:
+        kept = self._read() if self.kept is None else self.kept
+        return kept if isinstance(kept, bytes) else None
+
+    def set_spilled(self, spilled: Spilled, length: int, spill_file: SpillFile) -> None:
+        fits = isinstance(spilled, int)
+        self.kept = spilled if fits else LastGood.spilled(spilled, length, spill_file)
 
     def is_current(self) -> bool:
         """Return whether every file and folder still has the same stamp."""

@@ -1,5 +1,6 @@
 """Skill folders with their nested skills (S16), and the paths of nested skills."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +17,8 @@ from skillwire.sources.folder.listing import Folder, join_location
 
 EMPTY_MAPPING: Mapping[str, Any] = {}
 """A shared empty mapping, which most skills use."""
-_FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
+_find_container = re.compile("|".join(re.escape(container[0]) for container in CONTAINERS)).search
+"""Finds the name of a container anywhere in a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,10 @@ class SkillFolder:
             for path, location in draft.stored.items():
                 yield (draft.location, path), location
 
-    def spill(self, _spill_file: SpillFile) -> None:
-        """Move the last good content from memory to the spill file."""
-        for draft in self.drafts:
-            if draft.last_good is not None:
-                draft.last_good.spill()
+    @property
+    def last_goods(self) -> tuple[LastGood, ...]:
+        """The objects with the last good contents."""
+        return tuple(draft.last_good for draft in self.drafts if draft.last_good is not None)
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
@@ -199,7 +200,7 @@ def _relative(outer: str, path: str) -> str:
 
 def without_containers(path: str) -> str:
     """Return `path` without the folders that only group skills. The last segment always stays."""
-    if not any(name in path for name in _FIRST_OF_CONTAINERS):  # the usual case
+    if _find_container(path) is None:  # the usual case
         return path
     segments = path.split("/")
     remaining: list[str] = []

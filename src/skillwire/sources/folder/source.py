@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from functools import cache
@@ -30,7 +31,7 @@ from skillwire.sources.base import (
 from skillwire.sources.folder.facts import FileFactsCache
 from skillwire.sources.folder.files import FileValidator, read_file
 from skillwire.sources.folder.ignore import IGNORE_FILE, IgnoreRules
-from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.last_good import LastGood, SpillFile, spill_all
 from skillwire.sources.folder.place import check_is_path
 from skillwire.sources.folder.placement import AnySkillFolder, Placement
 from skillwire.sources.folder.scan_cache import ScanCache
@@ -43,8 +44,12 @@ from skillwire.sources.folder.watch_plan import WatchPlan, WatchPlanner
 _MIN_THREAD_BYTES = 1024 * 1024
 """Maximum size of a file that is read in the event loop. For such a file, starting a thread takes longer.
 """
-_MIN_TRIMMED = 1000
-"""Minimum number of changed skill folders after which unused memory is returned."""
+_MANY = 1000
+"""Minimum number of changed skill folders that are spilled in the background, and after which unused memory
+is returned.
+"""
+_SPILL_PAUSE = 0.005
+"""Seconds between two batches that are spilled in the background, so that requests are not delayed."""
 
 
 @cache
@@ -109,8 +114,9 @@ class FolderSource(Source):
         self._fallbacks: dict[str, LastGood] = {}
         """The last good content of broken files, by their locations."""
         self._watch_problem: Problem | None = None
-        self._unspilled: list[AnySkillFolder] = []
-        """The skill folders whose last good content may be in memory."""
+        self._unspilled: dict[str, AnySkillFolder] = {}
+        """The skill folders whose last good contents may not be in the spill file yet, by path."""
+        self._spilling: threading.Thread | None = None
 
     @property
     def place(self) -> str:
@@ -165,8 +171,12 @@ class FolderSource(Source):
     async def _save_state(self) -> None:
         """Write the scan cache and spill the last good documents. Called after a scan, not during it."""
         await anyio.to_thread.run_sync(self._save_scan_cache)
-        # Spilling only saves memory, so stopping the server does not wait for it.
-        await anyio.to_thread.run_sync(self._spill, abandon_on_cancel=True)
+        if len(self._unspilled) < _MANY:
+            await anyio.to_thread.run_sync(self._spill)
+        elif self._spilling is None or not self._spilling.is_alive():
+            # This takes seconds and only saves memory, so neither the watcher nor the end waits for it.
+            self._spilling = threading.Thread(target=self._spill, args=(_SPILL_PAUSE,), daemon=True)
+            self._spilling.start()
 
     def _save_scan_cache(self) -> None:
         if self._scan_cache is not None:  # written once; the next start reads files that changed later
@@ -174,13 +184,12 @@ class FolderSource(Source):
                 self._scan_cache.save(dict(self._tree.plain), dict(self._facts.known))
             self._scan_cache = None
 
-    def _spill(self) -> None:
-        spill_file = self._facts.spill_file
-        skill_folders, self._unspilled = self._unspilled, []
-        if spill_file is not None:
-            for skill_folder in skill_folders:
-                skill_folder.spill(spill_file)
-        if len(skill_folders) >= _MIN_TRIMMED:
+    def _spill(self, pause: float = 0.0) -> None:
+        skill_folders, self._unspilled = self._unspilled, {}
+        if self._facts.spill_file is not None:
+            items = (item for each in skill_folders.values() for item in each.last_goods)
+            spill_all(items, self._facts.spill_file, pause)
+        if len(skill_folders) >= _MANY:
             trim_memory()
 
     def _scan(self, progress: Progress) -> Scan:
@@ -262,14 +271,16 @@ class FolderSource(Source):
         """Return the scan for the current tree. After a rescan, the cost follows what changed."""
         skill_folders, changes = self._tree.skill_folders, self._tree.take_changes()
         if changes is None:
-            self._stored = {}
-            self._fallbacks = {}
-            changed = [(None, each) for each in skill_folders.values()]
+            self._stored, self._fallbacks = {}, {}
+            for each in skill_folders.values():
+                if isinstance(each, SkillFolder):
+                    self._update_locations(None, each)
+            self._unspilled = dict(skill_folders)
         else:
-            changed = [(old, skill_folders.get(path)) for path, old in changes.items()]
-        for old, new in changed:
-            self._update_locations(old, new)
-        self._unspilled += [new for _, new in changed if new is not None]
+            for path, old in changes.items():
+                self._update_locations(old, new := skill_folders.get(path))
+                if new is not None:
+                    self._unspilled[path] = new
         delta = self._placement.place(skill_folders, changes)
         watch_problems = () if self._watch_problem is None else (self._watch_problem,)
         problems = (*self._tree.problems(), *watch_problems)

@@ -263,6 +263,8 @@ class Tree:
         if isinstance(found, PlainSkill):
             self._facts.changed = True
             self._put_plain(folder, found, before)
+            if isinstance(found.kept, bytes):
+                self._facts.note_kept(found, len(found.kept))
             return
         skill_folder = read_skill_folder(
             folder_walk, self._facts, folder, found, before, count_before=count_before
