@@ -34,7 +34,7 @@ class Limits:
     """Maximum size of all files of one skill together, in bytes."""
     depth: int = 32
     """Maximum depth of folders below the root of a source."""
-    entries: int = 100_000
+    entries: int = 1_000_000
     """Maximum number of files and folders that are examined below the root of a source."""
 
 
