@@ -208,7 +208,7 @@ class SkillRecord:
             raise InvalidValueError("uri", self.uri, f"a URI that ends in `/{name}{_MAIN}`")
         if not self.files or self.files[0].path != SKILL_FILE:
             raise InvalidValueError("files", self.uri, f"a list of files that starts with `{SKILL_FILE}`")
-        if len({type(file) for file in self.files}) > 1:
+        if len(self.files) > 1 and len({type(file) for file in self.files}) > 1:
             raise InvalidValueError("files", self.uri, "a list of files of one kind")
         if (self.trust is Trust.WITHHELD) != (self.withheld is not None):
             raise InvalidValueError("trust", self.trust, "`withheld` with a reason, or else without one")

@@ -72,7 +72,7 @@ def share_texts(values: dict[str, Json]) -> None:
     is_full = len(_shared_texts) >= _MAX_SHARED_TEXTS
     for key, value in values.items():
         if isinstance(value, str):
-            if len(value) <= _MAX_SHARED_LENGTH and key != "name":
+            if len(value) <= _MAX_SHARED_LENGTH and key != "name":  # a name is rarely shared
                 shared = _shared_texts.get(value)
                 if shared is not None:
                     values[key] = shared

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillwire import FolderSource
+from skillwire import FolderSource, Source
 from skillwire.errors import SourceBusyError
-from skillwire.sources import Limits, Rule, Scan
+from skillwire.sources import Limits, PrefixedSource, Rule, Scan
 from tests.support.skills import skill_md, write, write_skill
 
 
@@ -144,7 +144,7 @@ def root_of(uri: str) -> str:
     return uri.removesuffix("/SKILL.md")
 
 
-def check_readable(source: FolderSource, scan: Scan) -> None:
+def check_readable(source: Source, scan: Scan) -> None:
     """Check that every listed file can be read, with its digest."""
     for entry in scan.entries:
         for file in entry.files:
@@ -165,6 +165,25 @@ def test_rescan_of_changed_locations_equals_full_scan(random: Random) -> None:
             if where:
                 after = rescanned(source, *where)
                 assert after == scan_of(root)
+                check_delta(before, after)
+                check_readable(source, after)
+                before = after
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_rescan_below_prefix_equals_full_scan(random: Random) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary).resolve() / "root"
+        plant(root)
+        gardener = Gardener(root, random)
+        source = PrefixedSource(FolderSource(root), "acme/team")
+        before = anyio.run(source.scan)
+        assert all(each.path.startswith("acme/team/") for each in before.entries)
+        for _ in range(6):
+            if where := frozenset(map(str, gardener.step())):
+                after = anyio.run(source.rescan, where)
+                assert after == anyio.run(PrefixedSource(FolderSource(root), "acme/team").scan)
                 check_delta(before, after)
                 check_readable(source, after)
                 before = after

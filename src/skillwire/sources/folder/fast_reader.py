@@ -122,6 +122,8 @@ class _Listing:
             is_file = entry.is_file(follow_symlinks=False)
             if _is_plain(name):
                 if is_file:
+                    if len(self.files) >= self._folder_walk.limits.files:
+                        raise _NotPlainError
                     self.files.append((intern(above + name), entry, descriptor))
                 elif entry.is_dir(follow_symlinks=False):
                     inner.append(name)

@@ -144,12 +144,9 @@ class Placement:
         usual = sorted(path for path in skill_folders if path not in bases)
         for whole in (*usual, *sorted(bases, key=lambda path: (depth_in_containers(path), path))):
             skill_folder, base = skill_folders[whole], bases.get(whole, whole)
-            if isinstance(skill_folder, PlainSkill):
-                record = skill_folder.record
-                if taken.find_conflict((record,)) is None:
-                    taken.take((record,))
-                    records.append(record)
-                    continue
+            if isinstance(skill_folder, PlainSkill) and taken.take_if_free(skill_folder.record):
+                records.append(skill_folder.record)
+                continue
             placed = self._reuse_or_place(known, base, skill_folder)
             if (conflict := taken.find_conflict(placed.records)) is not None:
                 self._unusual.add(whole)
@@ -165,7 +162,11 @@ class Placement:
         return self._replace_entries(records)
 
     def _replace_entries(self, records: list[SkillRecord]) -> ScanDelta:
-        before, ids = self.entries, {id(each) for each in self.entries}
+        before = self.entries
+        if not before:
+            self.entries = SortedItems(records, _by_root)
+            return ScanDelta(before, self.entries, (), tuple(self.entries))
+        ids = {id(each) for each in before}
         new = [each for each in records if id(each) not in ids]
         ids = {id(each) for each in records}
         gone = [each for each in before if id(each) not in ids]
@@ -229,10 +230,16 @@ class _TakenRoots:
         for record in records:
             root = record.root
             self._skills.setdefault(root, record)
-            for folder in parents(root):
-                if folder in self._above:
-                    break
-                self._above.add(folder)
+            if root.rpartition("/")[0] not in self._above:
+                self._above.update(parents(root))
+
+    def take_if_free(self, record: SkillRecord) -> bool:
+        """Add a record if its path is not taken. Return whether it was added."""
+        root = record.root
+        if root in self._skills or root in self._above or self._is_inside(root):
+            return False
+        self.take((record,))
+        return True
 
     def find_conflict(self, records: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
         """Return the first record whose path is taken, and the skill with its URI, if any; else None.

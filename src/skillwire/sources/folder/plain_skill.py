@@ -3,7 +3,7 @@
 import os
 from typing import cast
 
-from skillwire.core.names import SKILL_FILE, root_uri
+from skillwire.core.names import SKILL_FILE, skill_uri
 from skillwire.core.problem import Problem
 from skillwire.core.record import Origin, SkillFile, SkillRecord, Trust
 from skillwire.errors import IntegrityError, SourceError
@@ -131,11 +131,16 @@ class PlainSkill:
         fits = isinstance(spilled, int)
         self.kept = spilled if fits else LastGood.spilled(spilled, length, spill_file)
 
-    def is_current(self) -> bool:
-        """Return whether every file and folder still has the same stamp."""
+    def is_current(self, own_stamp: bytes | None = None) -> bool:
+        """Return whether every file and folder still has the same stamp.
+
+        `own_stamp` is the packed stamp of the skill's folder, if the caller has it.
+        """
+        if own_stamp is not None and not self.stamps.startswith(own_stamp):
+            return False
         record, location = self.record, self.record.origin.location
         try:
-            found = [packed(os.lstat(location))]
+            found = [packed(os.lstat(location)) if own_stamp is None else own_stamp]
             found.extend([packed(os.lstat(f"{location}/{path}")) for path in record.directories])
             found.extend([packed(os.lstat(f"{location}/{file.path}")) for file in record.files])
         except (OSError, OutOfRangeError):
@@ -210,7 +215,6 @@ def plain_record(
     assert document.frontmatter is not None, "only a servable document becomes a record"
     name = str(document.frontmatter["name"])
     path = base if base.rpartition("/")[2] == name else f"{base}/{name}" if base else name
-    uri = f"{root_uri(path.split('/'))}/{SKILL_FILE}"
     return SkillRecord(
-        uri, document.frontmatter, files, directories, origin, document.problems, trust=Trust.OWN
+        skill_uri(path), document.frontmatter, files, directories, origin, document.problems, trust=Trust.OWN
     )

@@ -40,14 +40,15 @@ class ScanCache:
     def __init__(self, cache: Path, root: Path, limits: Limits, label: str = "") -> None:
         """`label` is the label of the source, for the origins of the skills."""
         self._root = os.path.realpath(root)
+        self._inside = join_location(self._root, "")
         self._limits = limits
         self._label = label
         name = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:32]
         self._file = cache / f"{name}.jsonl"
         self._content, self._at = b"", 0
         """The content of the file, and the offset of the first row that was not parsed yet."""
-        self._next: tuple[list[str], list[Any]] | None = None
-        """The segments of the path of the next plain skill, and its row."""
+        self._next: list[Any] | None = None
+        """The row of the next plain skill, which begins with its path."""
 
     def load(self) -> None:
         """Read the cache file, if there is one.
@@ -68,15 +69,15 @@ class ScanCache:
         Call it with the paths in the order of a walk. A skill is not found after a later one. `trail` is the
         trail of the folder.
         """
-        wanted = path.split("/")
-        while self._next is not None and self._next[0] < wanted:
-            self._advance()
-        if self._next is None or self._next[0] != wanted:
+        row = self._next
+        wanted = _segments(path) if row is not None and row[0] != path else []
+        while row is not None and wanted > _segments(row[0]):
+            row = self._advance()
+        if row is None or row[0] != path:
             return None
-        row = self._next[1]
         self._advance()
         try:
-            return self._parse_plain_skill(path, row, trail)
+            return self._parse_plain_skill(row, trail)
         except _ERRORS:
             return None
 
@@ -96,7 +97,7 @@ class ScanCache:
 
     def save(self, plain: Mapping[str, PlainSkill], known: Mapping[str, KnownFile]) -> None:
         """Write the cache file. If this fails, the next start reads everything."""
-        inside = join_location(self._root, "")
+        inside = self._inside
         files = [
             [
                 location[len(inside) :],
@@ -130,15 +131,16 @@ class ScanCache:
     def _head(self, body: bytes | memoryview) -> list[Any]:
         return [_FORMAT_VERSION, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
 
-    def _advance(self) -> None:
-        """Parse the next plain skill's row. After a damaged row or the last row, the cache is empty."""
-        try:
+    def _advance(self) -> list[Any] | None:
+        """Parse and return the next plain skill's row. After a damaged row, the cache is empty."""
+        self._next = None
+        with suppress(*_ERRORS):
             row = self._parse_row()
-            self._next = None if row is None else (row[0].split("/"), row)
-        except (*_ERRORS, AttributeError):
-            self._next = None
+            if row is not None and isinstance(row[0], str):
+                self._next = row
         if self._next is None:
             self._content, self._at = b"", 0
+        return self._next
 
     def _parse_row(self) -> list[Any] | None:
         """Return the next row, or None after the last row."""
@@ -150,25 +152,32 @@ class ScanCache:
         self._at = end + 1
         return orjson.loads(row)
 
-    def _parse_plain_skill(self, path: str, row: list[Any], trail: frozenset[tuple[int, int]]) -> PlainSkill:
-        _, entry_count, packed, directories, paths, kinds, sizes, runnable, frontmatter = row
+    def _parse_plain_skill(self, row: list[Any], trail: frozenset[tuple[int, int]]) -> PlainSkill:
+        path, entry_count, packed, directories, paths, kinds, sizes, runnable, frontmatter = row
         stamps, digests = map(a2b_base64, packed)
         starts = range(0, len(digests), DIGEST_LENGTH)
-        files = [
-            SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + DIGEST_LENGTH]), size)
-            for file, kind, at, size in zip(paths, kinds, starts, sizes, strict=True)
-        ]
-        number: int
-        for number in runnable:
-            files[number] = replace(files[number], executable=True)
-        location = join_location(self._root, path) if path else self._root
+        files = tuple(
+            [
+                SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + DIGEST_LENGTH]), size)
+                for file, kind, at, size in zip(paths, kinds, starts, sizes, strict=True)
+            ]
+        )
+        if runnable:
+            files = tuple(
+                replace(file, executable=True) if number in runnable else file
+                for number, file in enumerate(files)
+            )
         share_texts(frontmatter)
         record = plain_record(
             SkillDocument(frontmatter, ()),
             without_containers(path),
-            tuple(files),
-            tuple(map(intern, directories)),
-            Origin(self._label, location, f"{path}/{SKILL_FILE}" if path else SKILL_FILE),
+            files,
+            tuple(map(intern, directories)) if directories else (),
+            Origin(
+                self._label,
+                f"{self._inside}{path}" if path else self._root,
+                f"{path}/{SKILL_FILE}" if path else SKILL_FILE,
+            ),
         )
         return PlainSkill(record, trail, entry_count, stamps)
 

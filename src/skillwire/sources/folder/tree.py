@@ -109,29 +109,34 @@ class Tree:
         are not read again if they are unchanged.
         """
         skill_folders = {} if before is None else before.skill_folders
+        if skill_folders or find_cached is not None:
+            folder_walk.stamps = {}
         pending = [start]
         while pending and not folder_walk.exhausted:
             folder = pending.pop()
+            own_stamp = folder_walk.stamps.pop(folder.location, None) if folder_walk.stamps else None
             known = last = skill_folders.get(folder.path)
             if find_cached is not None:
                 known = find_cached(folder.path, folder.trail)
             if not isinstance(known, PlainSkill):
                 known = None
-            elif self._is_unchanged(folder_walk, folder, known):
+            elif self._is_unchanged(folder_walk, folder, known, own_stamp):
                 folder_walk.count(known.entry_count)
                 self._put_plain(folder, known, last)
                 continue
             pending.extend(reversed(self._visit(folder_walk, folder, last, known)))
         self.cut = self.cut or folder_walk.exhausted
 
-    def _is_unchanged(self, folder_walk: FolderWalk, folder: Folder, known: PlainSkill) -> bool:
+    def _is_unchanged(
+        self, folder_walk: FolderWalk, folder: Folder, known: PlainSkill, own_stamp: bytes | None
+    ) -> bool:
         if (
             folder_walk.has_patterns
             or folder_walk.entry_count + known.entry_count > folder_walk.limits.entries
         ):
             return False
         same_place = folder.target == folder.location == known.location
-        return same_place and folder_walk.has_reliable_mtime(folder) and known.is_current()
+        return same_place and folder_walk.has_reliable_mtime(folder) and known.is_current(own_stamp)
 
     def _visit(
         self, folder_walk: FolderWalk, folder: Folder, last: AnySkillFolder | None, known: PlainSkill | None
@@ -289,7 +294,8 @@ class Tree:
     def _put(self, path: str, part: GroupFolder | AnySkillFolder) -> None:
         """Put a folder into the tree, in place of the folder that was at this path."""
         before = self._part(path)
-        self._note_change(path, before, part)
+        if self._changes is not None:
+            self._note_change(path, before, part)
         if before is not None:
             self._remove(path, before)
         if isinstance(part, GroupFolder):
@@ -302,12 +308,12 @@ class Tree:
             self._problems = None
         if not part.entered_all:
             self.partial.add(path)
-        if isinstance(part, PlainSkill):
-            if not isinstance(before, PlainSkill):
-                self._note_location(part.location)
-        else:
+        if not isinstance(part, PlainSkill):
             self._index_folders(path, part.folders)
-        self._note_watched(path, before, part)
+        elif self._sorted is not None and not isinstance(before, PlainSkill):
+            self._note_location(part.location)
+        if self._changes is not None:
+            self._note_watched(path, before, part)
 
     def _remove(self, path: str, part: GroupFolder | AnySkillFolder) -> None:
         """Remove the folder at `path` and its locations from the tree."""
@@ -351,8 +357,6 @@ class Tree:
         after: GroupFolder | AnySkillFolder | None,
     ) -> None:
         """Update the watch revision. In a tree without links, only the root is watched."""
-        if self._changes is None:
-            return
         is_partial = (before is not None and not before.entered_all) or bool(self.partial)
         if (is_partial or not path) and _watched(before) != _watched(after):
             self.watch_revision += 1
