@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import anyio
 import pytest
 
+from skillwire import FolderSource
 from skillwire.errors import SourceError
 from skillwire.sources import Limits, Rule, Severity
 from skillwire.sources.folder.facts import FileFactsCache

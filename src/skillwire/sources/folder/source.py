@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from functools import cache
 from pathlib import Path
@@ -272,33 +272,30 @@ class FolderSource(Source):
         skill_folders, changes = self._tree.skill_folders, self._tree.take_changes()
         if changes is None:
             self._stored, self._fallbacks = {}, {}
-            for each in skill_folders.values():
-                if isinstance(each, SkillFolder):
-                    self._update_locations(None, each)
             self._unspilled = dict(skill_folders)
+            self._update_locations((), skill_folders.values())
         else:
-            for path, old in changes.items():
-                self._update_locations(old, new := skill_folders.get(path))
-                if new is not None:
-                    self._unspilled[path] = new
+            new = {path: each for path in changes if (each := skill_folders.get(path)) is not None}
+            self._unspilled |= new
+            self._update_locations(changes.values(), new.values())
         delta = self._placement.place(skill_folders, changes)
         watch_problems = () if self._watch_problem is None else (self._watch_problem,)
         problems = (*self._tree.problems(), *watch_problems)
         return Scan(self._placement.entries, problems, delta=delta)
 
-    def _update_locations(self, old: AnySkillFolder | None, new: AnySkillFolder | None) -> None:
-        """Replace the locations from a skill folder in `_stored` and `_fallbacks`."""
-        stored = dict(new.stored) if isinstance(new, SkillFolder) else {}
-        fallbacks = new.fallbacks if isinstance(new, SkillFolder) else dict[str, LastGood]()
+    def _update_locations(self, old: Iterable[AnySkillFolder | None], new: Iterable[AnySkillFolder]) -> None:
+        """Replace the locations from `old` skill folders in `_stored` and `_fallbacks`."""
+        # A skill may have moved from one skill folder to another one that changed at the same time.
+        present = [each for each in new if isinstance(each, SkillFolder)]
+        gone = [each for each in old if isinstance(each, SkillFolder)]
+        stored = dict(pair for each in present for pair in each.stored)
+        fallbacks = {at: last_good for each in present for at, last_good in each.fallbacks.items()}
         self._stored.update(stored)
         self._fallbacks.update(fallbacks)
-        if isinstance(old, SkillFolder):
-            for key, _ in old.stored:
-                if key not in stored:
-                    self._stored.pop(key, None)
-            for location in old.fallbacks:
-                if location not in fallbacks:
-                    self._fallbacks.pop(location, None)
+        for key in {key for each in gone for key, _ in each.stored} - stored.keys():
+            self._stored.pop(key, None)
+        for location in {location for each in gone for location in each.fallbacks} - fallbacks.keys():
+            self._fallbacks.pop(location, None)
 
 
 def _failed_scan(error: SourceError) -> Scan:
