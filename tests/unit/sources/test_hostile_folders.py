@@ -191,7 +191,8 @@ def test_broken_hidden_link_has_no_effect(tmp_path: Path, target: str) -> None:
 
 
 def test_too_many_files_are_counted_without_keeping_them(tmp_path: Path) -> None:
-    many = {f"{folder}{number}.md": "" for folder in ("", "refs/", "refs/deep/") for number in range(4)}
+    folders = ("", "refs/", "refs/deep/")
+    many: dict[str, bytes | str] = {f"{folder}{name}.md": "" for folder in folders for name in range(4)}
     write_skill(tmp_path, "one", many)
     write_skill(tmp_path, "one/nested", {"a.md": "a"})
     scan = anyio.run(FolderSource(tmp_path, limits=Limits(files=3)).scan)
