@@ -12,7 +12,7 @@ from skillwire import __version__
 from skillwire.app.process import run_loop
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
 from skillwire.core.problem import Rule
-from skillwire.core.process import freeze_survivors, is_ours
+from skillwire.core.process import freeze_survivors, is_ours, keep_until_end
 from skillwire.errors import UnreadError, UsageError
 from skillwire.features.base import Feature
 from skillwire.library.library import Library
@@ -204,6 +204,7 @@ def serve_service(
         await (before or load)()
         await serve_at(endpoint, service)
 
+    keep_until_end(service)
     run_loop(serving)
 
 

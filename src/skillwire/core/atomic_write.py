@@ -42,7 +42,7 @@ def lock_folder(folder: Path) -> Generator[None]:
 
 @contextmanager
 def staged_file(
-    path: Path, content: bytes, *, private: bool = False, durable: bool = True
+    path: Path, content: bytes | bytearray, *, private: bool = False, durable: bool = True
 ) -> Generator[Path]:
     """Yield a temporary file with this content beside `path`, for the caller to rename. Raises `OSError`.
 
@@ -67,7 +67,9 @@ def staged_file(
                 in_use.release()
 
 
-def replace_file(path: Path, content: bytes, *, private: bool = False, durable: bool = True) -> None:
+def replace_file(
+    path: Path, content: bytes | bytearray, *, private: bool = False, durable: bool = True
+) -> None:
     """Write `path` atomically: a reader sees either the old or the new content. Raises `OSError`.
 
     `private` and `durable` have the same meaning as in `staged_file`.

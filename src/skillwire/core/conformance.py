@@ -43,13 +43,38 @@ class Nonconformity:
     field: str = ""
 
 
+_ONLY_SKILL_FILE = ["SKILL.md"]
+_MIN_USUAL_NAME = 8
+"""Minimum length of a name that is certainly not reserved on Windows."""
+
+
 def nonconformities(frontmatter: Mapping[str, object], paths: Collection[str]) -> tuple[Nonconformity, ...]:
     """Return the reasons why strict clients refuse a list with this skill: first for fields, then for paths.
 
     `paths` are the decoded paths of the files in the skill's entry, relative to the skill's folder. They are
     empty for a dynamic skill, whose entry lists no files.
     """
-    return (*_check_frontmatter(frontmatter), *_check_paths(paths))
+    found = () if _is_usual(frontmatter) else tuple(_check_frontmatter(frontmatter))
+    return found if paths == _ONLY_SKILL_FILE else (*found, *_check_paths(paths))
+
+
+def _is_usual(frontmatter: Mapping[str, object]) -> bool:
+    """Return whether it is certain that the frontmatter conforms. Decided quickly for nearly every skill."""
+    for field, value in frontmatter.items():
+        if field == "metadata":
+            if _metadata(value) is not None:
+                return False
+        elif field == "name":
+            if not isinstance(value, str) or len(value) < _MIN_USUAL_NAME:
+                return False
+        elif field in _FIELDS and not _is_short_text(value):
+            return False
+    return True
+
+
+def _is_short_text(value: object) -> bool:
+    """Return whether a value is text that conforms in every field."""
+    return isinstance(value, str) and 0 < len(value) <= MAX_COMPATIBILITY and not value.isspace()
 
 
 def _check_frontmatter(frontmatter: Mapping[str, object]) -> Iterator[Nonconformity]:

@@ -164,6 +164,12 @@ def root_uri(skill_path: Iterable[str]) -> str:
     )
 
 
+def skill_uri(path: str) -> str:
+    """Return the URI of the `SKILL.md` of the skill at this path, whose segments are separated by `/`."""
+    root = SCHEME + path if _needs_no_escape(path) else root_uri(path.split("/"))
+    return f"{root}/{SKILL_FILE}"
+
+
 def file_uri(root: str, path: str) -> str:
     """Return the URI of the file or folder at `path`, relative to the folder with the URI `root`."""
     return f"{root}/{path if _needs_no_escape(path) else quote(path, safe=_SEGMENT + '/')}"

@@ -9,6 +9,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 _owners = 0
+_kept: list[object] | None = None
+"""Values that are not freed, or None if the process may go on after the command."""
 
 
 def is_ours() -> bool:
@@ -49,3 +51,18 @@ def freeze_survivors() -> None:
     """
     gc.collect(1)
     gc.freeze()
+
+
+def end_after_command() -> None:
+    """Declare that the process ends with the command that runs now. See `keep_until_end`."""
+    global _kept  # noqa: PLW0603 - the process is global
+    _kept = []
+
+
+def keep_until_end(value: object) -> None:
+    """Do not free a large value before the process ends. Does nothing if the process may go on.
+
+    Freeing the objects of 100,000 skills one by one would delay the end by a second.
+    """
+    if _kept is not None:
+        _kept.append(value)

@@ -42,7 +42,7 @@ class Limits:
     """Maximum size of all files of one skill together, in bytes."""
     depth: int = 32
     """Maximum depth of folders below the root of a source."""
-    entries: int = 100_000
+    entries: int = 1_000_000
     """Maximum number of files and folders that are examined below the root of a source."""
 
 
@@ -220,7 +220,7 @@ class SkillRecord:
             raise InvalidValueError("uri", self.uri, f"a URI that ends in `/{name}{_MAIN}`")
         if not self.files or self.files[0].path != SKILL_FILE:
             raise InvalidValueError("files", self.uri, f"a list of files that starts with `{SKILL_FILE}`")
-        if len({type(file) for file in self.files}) > 1:
+        if len(self.files) > 1 and len({type(file) for file in self.files}) > 1:
             raise InvalidValueError("files", self.uri, "a list of files of one kind")
         if (self.trust is Trust.WITHHELD) != (self.withheld is not None):
             raise InvalidValueError("trust", self.trust, "`withheld` with a reason, or else without one")

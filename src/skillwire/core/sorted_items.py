@@ -24,12 +24,13 @@ class SortedItems(Sequence[Item], Generic[Item]):
     def __init__(self, items: Iterable[Item], key: Callable[[Item], str]) -> None:
         """Sort `items` by `key`. Of several items with the same key, the last one is kept."""
         unique = {key(item): item for item in items}
-        self._set(_split([unique[each] for each in sorted(unique)]), key)
+        chunks = _split([unique[each] for each in sorted(unique)])
+        self._set(chunks, [key(chunk[0]) for chunk in chunks], key)
 
-    def _set(self, chunks: Sequence[tuple[Item, ...]], key: Callable[[Item], str]) -> None:
+    def _set(self, chunks: Sequence[tuple[Item, ...]], firsts: list[str], key: Callable[[Item], str]) -> None:
         self._key = key
         self._chunks = chunks
-        self._firsts = [key(chunk[0]) for chunk in chunks]
+        self._firsts = firsts
         self._ends = list(accumulate(map(len, chunks)))
 
     def updated(self, gone: Iterable[str], new: Iterable[Item]) -> Self:
@@ -46,14 +47,16 @@ class SortedItems(Sequence[Item], Generic[Item]):
             changes[self._chunk_of(key := self._key(item))][key] = item
         if not changes:
             return self
-        chunks = list(self._chunks)
+        chunks, firsts = list(self._chunks), list(self._firsts)
         for at in sorted(changes, reverse=True):
             before = chunks[at] if chunks else ()
             items = {self._key(item): item for item in before} | changes[at]
             kept = [item for _, item in sorted(items.items()) if item is not None]
-            chunks[at : at + 1] = _split(kept) if len(kept) > 2 * _CHUNK else [tuple(kept)] if kept else []
+            changed = _split(kept) if len(kept) > 2 * _CHUNK else [tuple(kept)] if kept else []
+            chunks[at : at + 1] = changed
+            firsts[at : at + 1] = [self._key(chunk[0]) for chunk in changed]
         copy = object.__new__(type(self))
-        copy._set(chunks, self._key)
+        copy._set(chunks, firsts, self._key)
         return copy
 
     def position(self, key: str) -> int | None:

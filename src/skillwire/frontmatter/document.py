@@ -9,7 +9,7 @@ from skillwire.core.record import Json
 from skillwire.frontmatter.rules import check_ambiguities, check_fields
 from skillwire.frontmatter.simple_yaml import read_simple_yaml
 from skillwire.frontmatter.split import UnreadableError, find_loose_fence, line_of, split
-from skillwire.frontmatter.values import Fields
+from skillwire.frontmatter.values import Fields, share_texts
 
 _CHUNK = 64 * 1024
 
@@ -86,6 +86,7 @@ def read_document(content: bytes, path: str, folder: str | None) -> SkillDocumen
         if line := find_loose_fence(content, frontmatter):
             problems.append(_loose_fence_problem(path, line))
         fields = read_simple_yaml(frontmatter.text) or _parse_yaml(frontmatter.text)
+        share_texts(fields.values)
     except UnreadableError as error:
         return SkillDocument(None, (error.problem(path), *problems))
     return SkillDocument(

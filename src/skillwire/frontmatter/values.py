@@ -41,6 +41,11 @@ _MAX_WRITTEN_NUMBER = 10**15
 """Numbers from this size on are not written out in messages, because people write them with an exponent."""
 
 
+_MAX_SHARED_LENGTH = 32
+_MAX_SHARED_TEXTS = 4096
+_shared_texts: dict[str, str] = {}
+
+
 class NotFiniteError(ValueError):
     """A number is infinite or NaN, which JSON cannot represent."""
 
@@ -57,6 +62,24 @@ def parse_core_scalar(text: str) -> Scalar:
     if text[0] not in _NUMBER_STARTS or (number := _NUMBER.fullmatch(text)) is None:
         return text
     return _NUMBER_PARSERS[str(number.lastgroup)](text)
+
+
+def share_texts(values: dict[str, Json]) -> None:
+    """Replace short texts with equal texts of other skills, to save memory.
+
+    Many skills have the same license, version or owner.
+    """
+    is_full = len(_shared_texts) >= _MAX_SHARED_TEXTS
+    for key, value in values.items():
+        if isinstance(value, str):
+            if len(value) <= _MAX_SHARED_LENGTH and key != "name":  # a name is rarely shared
+                shared = _shared_texts.get(value)
+                if shared is not None:
+                    values[key] = shared
+                elif not is_full:
+                    _shared_texts[value] = value
+        elif isinstance(value, dict):
+            share_texts(value)
 
 
 def is_plain_text(text: str) -> bool:

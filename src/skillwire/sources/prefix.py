@@ -1,19 +1,25 @@
 """`PrefixedSource`: the skills from another source, published below a prefix."""
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from skillwire.core.record import SkillRecord
+from skillwire.core.sorted_items import SortedItems
 from skillwire.core.template import SkillTemplate
 from skillwire.sources.base import (
     EVERYWHERE,
     Locations,
     Progress,
     Scan,
+    ScanDelta,
     Source,
     WrappedSource,
     ignore_progress,
 )
+
+_by_root = attrgetter("root")
 
 
 class PrefixedSource(WrappedSource):
@@ -23,6 +29,9 @@ class PrefixedSource(WrappedSource):
         super().__init__(source)
         self._segments = prefix.split("/")
         self._moved: dict[str, tuple[SkillRecord, SkillRecord]] = {}
+        """Each record of the source, and its copy below the prefix, by the URI in the source."""
+        self._source_entries: Sequence[SkillRecord] = ()
+        self._entries: Sequence[SkillRecord] = ()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         return self._below(await self.source.scan(progress))
@@ -35,12 +44,31 @@ class PrefixedSource(WrappedSource):
         return None if found is None else replace(found, uri=entry.uri)
 
     def _below(self, scan: Scan) -> Scan:
-        known = self._moved
-        self._moved = {entry.uri: self._move(entry, known.get(entry.uri)) for entry in scan.entries}
+        delta = self._follow(scan.delta)
+        if delta is None:
+            known = self._moved
+            self._moved = {entry.uri: self._move(entry, known.get(entry.uri)) for entry in scan.entries}
+            entries = (moved for _, moved in self._moved.values())
+            # The prefix does not change the order.
+            is_sorted = isinstance(scan.entries, SortedItems)
+            self._entries = SortedItems(entries, _by_root) if is_sorted else tuple(entries)
+        self._source_entries = scan.entries
         templates = tuple(
             functools.reduce(SkillTemplate.below, reversed(self._segments), each) for each in scan.templates
         )
-        return replace(scan, entries=tuple(moved for _, moved in self._moved.values()), templates=templates)
+        return replace(scan, entries=self._entries, templates=templates, delta=delta)
+
+    def _follow(self, delta: ScanDelta | None) -> ScanDelta | None:
+        """Make the changes of the source, and return them for the copies. None if all must be made again."""
+        before = self._entries
+        if delta is None or delta.before is not self._source_entries or not isinstance(before, SortedItems):
+            return None
+        gone = tuple(self._moved.pop(each.uri)[1] for each in delta.gone)
+        self._moved |= {each.uri: self._move(each, None) for each in delta.new}
+        new = tuple(self._moved[each.uri][1] for each in delta.new)
+        roots = {each.root for each in new}
+        self._entries = before.updated([each.root for each in gone if each.root not in roots], new)
+        return ScanDelta(before, self._entries, gone, new)
 
     def _move(
         self, entry: SkillRecord, known: tuple[SkillRecord, SkillRecord] | None

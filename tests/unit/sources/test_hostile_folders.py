@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import anyio
 import pytest
 
+from skillwire import FolderSource
 from skillwire.errors import SourceError
 from skillwire.sources import Limits, Rule, Severity
 from skillwire.sources.folder.facts import FileFactsCache
@@ -186,3 +188,15 @@ def test_broken_hidden_link_has_no_effect(tmp_path: Path, target: str) -> None:
         (place / ".loop").symlink_to(target)
     assert uris(scan(tmp_path)) == ["one"]
     assert problems_of(scan(tmp_path)) == []
+
+
+def test_too_many_files_are_counted_without_keeping_them(tmp_path: Path) -> None:
+    folders = ("", "refs/", "refs/deep/")
+    many: dict[str, bytes | str] = {f"{folder}{name}.md": "" for folder in folders for name in range(4)}
+    write_skill(tmp_path, "one", many)
+    write_skill(tmp_path, "one/nested", {"a.md": "a"})
+    scan = anyio.run(FolderSource(tmp_path, limits=Limits(files=3)).scan)
+    assert [entry.path for entry in scan.entries] == ["one/nested"]
+    assert [problem.message for problem in scan.problems] == [
+        "the skill has 15 files; the limit is 3 files per skill"
+    ]

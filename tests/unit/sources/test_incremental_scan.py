@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillwire import FolderSource
+from skillwire import FolderSource, Source
 from skillwire.errors import SourceBusyError
-from skillwire.sources import Limits, Rule, Scan
+from skillwire.sources import Limits, PrefixedSource, Rule, Scan
 from tests.support.skills import skill_md, write, write_skill
 
 
@@ -40,6 +40,8 @@ class Gardener:
             self.break_skill,
             self.turn_into_skill,
             self.link,
+            self.add_to_container,
+            self.ignore,
         ]
 
     def step(self) -> Iterator[Path]:
@@ -58,6 +60,23 @@ class Gardener:
         existed = (above / name).exists()
         write(above / name, {"SKILL.md": skill_md(name.strip(".")), "refs/a.md": "a"})
         return above / name / "SKILL.md" if existed else above / name
+
+    def add_to_container(self) -> tuple[Path, ...]:
+        """Add a skill whose usual path may be taken."""
+        above = self.random.choice(self.folders()) / self.random.choice(["skills", ".claude/skills"])
+        name = self.random.choice(["one", "two", "first"])
+        above.mkdir(parents=True, exist_ok=True)
+        write(above / name, {"SKILL.md": skill_md(name)})
+        return above.parent, above, above / name, above / name / "SKILL.md"
+
+    def ignore(self) -> Path:
+        """Change which files are ignored, which decides whether there are plain skills at all."""
+        file = self.root / ".skillwireignore"
+        if file.exists() and self.random.random() < 0.7:
+            file.unlink()
+        else:
+            file.write_text(self.random.choice(["note.md\n", "two\n", "# nothing\n"]))
+        return file
 
     def edit_file(self) -> Path:
         above = self.random.choice(self.folders())
@@ -103,21 +122,93 @@ class Gardener:
         return link
 
 
-@settings(max_examples=60, deadline=None)
+def plant(root: Path) -> None:
+    write_skill(root, "first", {"refs/a.md": "a"})
+    write_skill(root, "skills/second")
+    write_skill(root, "team/first")
+
+
+def check_delta(before: Scan, after: Scan) -> None:
+    """Check that the delta names exactly the records that are not the same objects."""
+    delta = after.delta
+    assert delta is not None
+    assert delta.before is before.entries
+    assert delta.after is after.entries
+    known, found = ({id(each) for each in scan.entries} for scan in (before, after))
+    assert [id(each) for each in delta.gone] == [id(e) for e in before.entries if id(e) not in found]
+    assert [id(each) for each in delta.new] == [id(e) for e in after.entries if id(e) not in known]
+    assert [each.uri for each in after.entries] == sorted({each.uri for each in after.entries}, key=root_of)
+
+
+def root_of(uri: str) -> str:
+    return uri.removesuffix("/SKILL.md")
+
+
+def check_readable(source: Source, scan: Scan) -> None:
+    """Check that every listed file can be read, with its digest."""
+    for entry in scan.entries:
+        for file in entry.files:
+            file.verify(anyio.run(source.read, entry, file), entry.uri_of(file.path))
+
+
+@settings(max_examples=80, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_rescan_of_changed_locations_equals_full_scan(random: Random) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary).resolve() / "root"
-        write_skill(root, "first", {"refs/a.md": "a"})
-        write_skill(root, "skills/second")
-        write_skill(root, "team/first")
+        plant(root)
         gardener = Gardener(root, random)
         source = FolderSource(root)
-        anyio.run(source.scan)
+        before = anyio.run(source.scan)
         for _ in range(6):
             where = [place for _ in range(random.randint(1, 3)) for place in gardener.step()]
             if where:
-                assert rescanned(source, *where) == scan_of(root)
+                after = rescanned(source, *where)
+                assert after == scan_of(root)
+                check_delta(before, after)
+                check_readable(source, after)
+                before = after
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_rescan_below_prefix_equals_full_scan(random: Random) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary).resolve() / "root"
+        plant(root)
+        gardener = Gardener(root, random)
+        source = PrefixedSource(FolderSource(root), "acme/team")
+        before = anyio.run(source.scan)
+        assert all(each.path.startswith("acme/team/") for each in before.entries)
+        for _ in range(6):
+            if where := frozenset(map(str, gardener.step())):
+                after = anyio.run(source.rescan, where)
+                assert after == anyio.run(PrefixedSource(FolderSource(root), "acme/team").scan)
+                check_delta(before, after)
+                check_readable(source, after)
+                before = after
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_rescan_keeps_the_same_good_versions_as_full_scan(random: Random) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary).resolve() / "root"
+        plant(root)
+        gardener = Gardener(root, random)
+        sources = FolderSource(root, keep_good=True), FolderSource(root, keep_good=True)
+        before, _ = (anyio.run(source.scan) for source in sources)
+        for _ in range(6):
+            place = next(gardener.step(), None)
+            if place is None:
+                continue
+            step = random.choice([[place], [place, place.parent]])
+            after, full = rescanned(sources[0], *step), anyio.run(sources[1].scan)
+            assert after.problems == full.problems
+            assert after.entries == full.entries
+            check_delta(before, after)
+            check_readable(sources[0], after)
+            before = after
 
 
 def test_unchanged_record_is_the_same_object(tmp_path: Path) -> None:

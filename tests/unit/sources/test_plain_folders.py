@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from struct import pack
 from unittest.mock import Mock
 
 import anyio
@@ -15,7 +16,6 @@ from hypothesis import strategies as st
 from skillwire import FolderSource
 from skillwire.sources import Limits, Rule, Scan
 from skillwire.sources.folder.facts import FileFactsCache
-from skillwire.sources.folder.files import PACKED_STAMP_SIZE
 from skillwire.sources.folder.ignore import IgnoreRules
 from skillwire.sources.folder.tree import Tree
 from skillwire.sources.folder.walk import FolderWalk
@@ -227,7 +227,11 @@ def test_change_with_same_stamp_is_found_by_targeted_rescan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
-    monkeypatch.setattr("skillwire.sources.folder.files._pack", Mock(return_value=b"\1" * PACKED_STAMP_SIZE))
+
+    def same_stamp(_size: int, _modified: int, _changed: int, inode: int, device: int) -> bytes:
+        return pack("=qqqQQ", 1, 1, 1, inode, device)
+
+    monkeypatch.setattr("skillwire.sources.folder.files._pack", same_stamp)
     one = write_skill(tmp_path, "one", {"a.md": "a"})
     source = FolderSource(tmp_path)
     anyio.run(source.scan)

@@ -125,7 +125,7 @@ def test_plan_for_some_skills_excludes_others(tmp_path: Path) -> None:
     folder_walk = FolderWalk(str(tmp_path), limits=Limits(), ignored=IgnoreRules(), follow_links=False)
     tree = Tree(FileFactsCache())
     tree.walk(folder_walk, folder_walk.start())
-    found = WatchPlan.for_skill_folders(tree.skill_folders.values(), frozenset({entry.origin.location}))
+    found = WatchPlan.for_locations(tree, frozenset({entry.origin.location}))
     assert found.flat == {str(one), str(one / "refs")}
     assert found.deep == set()
     assert found.is_relevant(str(one))

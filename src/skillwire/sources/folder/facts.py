@@ -9,8 +9,11 @@ from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Digest, SkillFile
 from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.sources.folder.files import Stamp, read_file
-from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.last_good import LastGood, Spillable, SpillFile, spill_all
 from skillwire.sources.folder.listing import File
+
+_MAX_KEPT_BYTES = 16 * 1024 * 1024
+"""Maximum number of bytes of last good contents that stay in memory during a scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,24 @@ class FileFactsCache:
         self.changed = False
         """Whether a file was read, so that the scan cache on disk is out of date."""
         self._read_in_this_scan: dict[str, FileFacts] = {}
+        self._kept: list[Spillable] = []
+        self._kept_bytes = 0
 
     def begin(self) -> None:
         """Start a new scan, in which files that have not settled are read again."""
         self._read_in_this_scan.clear()
+        self._kept, self._kept_bytes = [], 0
+
+    def note_kept(self, item: Spillable, size: int) -> None:
+        """Note that an item holds `size` bytes that were read now. If there are very many, spill them.
+
+        Otherwise, they are spilled after the scan, which then ends sooner.
+        """
+        self._kept.append(item)
+        self._kept_bytes += size
+        if self._kept_bytes > _MAX_KEPT_BYTES and self.spill_file is not None:
+            kept, self._kept, self._kept_bytes = self._kept, [], 0
+            spill_all(kept, self.spill_file)
 
     def of(self, file: File, *, limit: int) -> FileFacts:
         """Return the facts of `file`. Read it if it changed or has not settled. Raises `SourceError`."""
@@ -68,6 +85,8 @@ class FileFactsCache:
             read_document(content, file.path, file.folder) if is_document else None,
             LastGood(content, self.spill_file) if is_document and self.spill_file is not None else None,
         )
+        if facts.last_good is not None:
+            self.note_kept(facts.last_good, len(content))
         if stamp is not None and stamp.settled(time.time_ns()):
             self.known[file.location] = (stamp, facts)
         else:

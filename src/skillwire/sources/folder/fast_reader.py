@@ -10,19 +10,19 @@ import re
 import stat
 import time
 from functools import lru_cache
+from operator import itemgetter
 from sys import intern
 from typing import TypeAlias
 
 from skillwire.core.mime import is_text, mime_type, mime_type_from_name
 from skillwire.core.names import EVALS_FOLDER, SKILL_FILE
-from skillwire.core.record import Digest, SkillFile
+from skillwire.core.record import Digest, Origin, SkillFile
 from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.sources.folder.files import OPEN_FLAGS, OutOfRangeError, pack_settled_stamps, packed
 from skillwire.sources.folder.ignore import TOOL_FOLDERS
-from skillwire.sources.folder.last_good import LastGood, SpillFile
 from skillwire.sources.folder.listing import Folder, folder_identity, is_executable
-from skillwire.sources.folder.scan_cache import CachedSkill
-from skillwire.sources.folder.skill_folder import EMPTY_MAPPING, SkillDraft
+from skillwire.sources.folder.plain_skill import PlainSkill, plain_record
+from skillwire.sources.folder.skill_folder import without_containers
 from skillwire.sources.folder.walk import FolderWalk, OpenFolder
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
@@ -38,17 +38,25 @@ _FileEntry: TypeAlias = tuple[str, os.DirEntry[str], int]
 """The path of a file, its directory entry, and the descriptor of the folder that contains it."""
 
 
+_path_of = itemgetter(0)
+
+
 class _NotPlainError(Exception):
     """The folder is not plain, so `read_skill_folder` must read it."""
 
 
 def read_plain_skill(
-    folder_walk: FolderWalk, open_folder: OpenFolder, before: CachedSkill | None, spill_file: SpillFile | None
-) -> CachedSkill | None:
+    folder_walk: FolderWalk,
+    open_folder: OpenFolder,
+    before: PlainSkill | None,
+    label: str,
+    *,
+    keep_good: bool,
+) -> PlainSkill | None:
     """Read the skill in an open folder. Return None if the folder is not a plain skill folder.
 
-    Files with the same stamps as in `before` are not read again. With `spill_file`, the content of the
-    `SKILL.md` is retained as the last good version.
+    Files with the same stamps as in `before` are not read again. With `keep_good`, the content of the
+    `SKILL.md` is retained as the last good version. `label` is the label of the source.
     """
     folder = open_folder.folder
     if not _BY_DESCRIPTOR or folder_walk.has_patterns or folder.target != folder.location:
@@ -59,9 +67,9 @@ def read_plain_skill(
     listing = _Listing(folder_walk, folder)
     try:
         listing.add(open_folder.descriptor, open_folder.status, open_folder.entries, "", folder.trail)
-        return _Reader(folder_walk, folder, before, spill_file).read(
-            listing, folder_walk.entry_count - count_before + len(open_folder.entries)
-        )
+        reader = _Reader(folder_walk, folder, before, keep_good=keep_good)
+        entry_count = folder_walk.entry_count - count_before + len(open_folder.entries)
+        return reader.read(listing, entry_count, label)
     except (_NotPlainError, OSError, OutOfRangeError):
         folder_walk.entry_count = count_before
         return None
@@ -115,6 +123,8 @@ class _Listing:
             is_file = entry.is_file(follow_symlinks=False)
             if _is_plain(name):
                 if is_file:
+                    if len(self.files) >= self._folder_walk.limits.files:
+                        raise _NotPlainError
                     self.files.append((intern(above + name), entry, descriptor))
                 elif entry.is_dir(follow_symlinks=False):
                     inner.append(name)
@@ -157,20 +167,12 @@ class _Reader:
     """Reads the files of one skill."""
 
     def __init__(
-        self,
-        folder_walk: FolderWalk,
-        folder: Folder,
-        before: CachedSkill | None,
-        spill_file: SpillFile | None,
+        self, folder_walk: FolderWalk, folder: Folder, before: PlainSkill | None, *, keep_good: bool
     ) -> None:
-        if before is not None and before.draft.location != folder.location:
+        if before is not None and before.location != folder.location:
             before = None  # the folder was renamed, and rules for the document depend on its name
-        self._folder, self._before, self._spill_file, self._limits = (
-            folder,
-            before,
-            spill_file,
-            folder_walk.limits,
-        )
+        self._folder, self._before, self._keep_good = folder, before, keep_good
+        self._limits = folder_walk.limits
         self._known = {} if before is None else before.known_files()
         self._now = time.time_ns()
         self._left = folder_walk.limits.bytes
@@ -178,31 +180,35 @@ class _Reader:
         self._statuses: list[os.stat_result] = []
         """The status of each file, in the same order."""
 
-    def read(self, listing: _Listing, entry_count: int) -> CachedSkill:
+    def read(self, listing: _Listing, entry_count: int, label: str) -> PlainSkill:
         """Read the files of `listing` and return the skill. Raises `_NotPlainError`."""
-        files, main = listing.files, listing.main
+        folder, files, main = self._folder, listing.files, listing.main
         if main is None or len(files) >= self._limits.files:
             raise _NotPlainError
         if len({each[0].lower() for each in files}) < len(files):
             raise _NotPlainError
-        document, last_good = self._document(self._read_file(*main))
-        for each in files:
+        content = self._read_file(*main)
+        document = self._document(content)
+        for each in sorted(files, key=_path_of):
             self._read_file(*each)
-        draft = SkillDraft(
-            below="",
-            location=self._folder.location,
-            where=self._folder.path_of(SKILL_FILE),
-            document=document,
-            files=tuple(self._files),
-            directories=tuple(listing.folders),
-            warnings=(),
-            stored=EMPTY_MAPPING,
-            last_good=last_good,
+        own, *inner = listing.statuses
+        if inner:
+            pairs = sorted(zip(listing.folders, inner, strict=True), key=_path_of)
+            listing.folders, inner = [path for path, _ in pairs], [status for _, status in pairs]
+        path = folder.path
+        where = f"{path}/{SKILL_FILE}" if path else SKILL_FILE
+        record = plain_record(
+            document,
+            without_containers(path),
+            tuple(self._files),
+            tuple(listing.folders),
+            Origin(label, folder.location, where),
         )
-        folders, stamps = (
-            pack_settled_stamps(each, self._now) for each in (listing.statuses, self._statuses)
-        )
-        return CachedSkill.of(draft, entry_count, folders, stamps)
+        stamps = pack_settled_stamps((own, *inner, *self._statuses), self._now)
+        skill = PlainSkill(record, folder.trail, entry_count, stamps, content if self._keep_good else None)
+        if content is None and self._before is not None:
+            skill.kept = self._before.kept
+        return skill
 
     def _read_file(self, path: str, entry: os.DirEntry[str], parent_descriptor: int) -> bytes | None:
         """Add a file. Return its bytes, or None if it is unchanged and was not read.
@@ -236,15 +242,12 @@ class _Reader:
         self._files.append(file)
         self._statuses.append(status)
 
-    def _document(self, content: bytes | None) -> tuple[SkillDocument, LastGood | None]:
-        """Return the parsed `SKILL.md`, and its content if the last good version is retained.
-
-        If `content` is None, the file is unchanged, and both come from the cached skill.
-        """
+    def _document(self, content: bytes | None) -> SkillDocument:
+        """Return the parsed `SKILL.md`. If `content` is None, the file is unchanged since the last scan."""
         if content is None:
             assert self._before is not None, "only a cached file is not read"
-            return self._before.draft.document, self._before.draft.last_good
+            return self._before.document
         document = read_document(content, self._folder.path_of(SKILL_FILE), self._folder.name)
         if not document.is_servable:
             raise _NotPlainError
-        return document, None if self._spill_file is None else LastGood(content, self._spill_file)
+        return document

@@ -20,6 +20,7 @@ OutOfRangeError = struct.error
 """The exception for a time that does not fit into a packed stamp."""
 PACKED_STAMP_SIZE = _STAMP.size
 """Number of bytes in a packed stamp."""
+_NO_SIZE = -1
 UNSETTLED = bytes(PACKED_STAMP_SIZE)
 """The stamp of a file that may still change without a change to its times. No real file has this stamp."""
 # Non-blocking, because a listed file may have been replaced with a pipe.
@@ -58,13 +59,21 @@ def packed(status: os.stat_result) -> bytes:
     return _pack(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
 
-def pack_settled_stamps(statuses: Iterable[os.stat_result], now_ns: int) -> list[bytes]:
-    """Return the packed stamps, with `UNSETTLED` in place of stamps that are too recent to be reliable."""
+def pack_settled_stamps(statuses: Iterable[os.stat_result], now_ns: int) -> bytes:
+    """Return the packed stamps. A stamp that is too recent to be reliable never equals a later one."""
     before = now_ns - _SETTLED_AFTER_NS
-    return [
-        packed(each) if each.st_mtime_ns < before and each.st_ctime_ns < before else UNSETTLED
+    return b"".join(
+        packed(each)
+        if each.st_mtime_ns < before and each.st_ctime_ns < before
+        else _pack(_NO_SIZE, 0, 0, each.st_ino, each.st_dev)
         for each in statuses
-    ]
+    )
+
+
+def identity_in_stamp(stamps: bytes) -> tuple[int, int]:
+    """Return the device and inode in the first packed stamp, even if it has not settled."""
+    *_, inode, device = _STAMP.unpack_from(stamps)
+    return device, inode
 
 
 def raise_if_exhausted(error: OSError) -> None:

@@ -5,9 +5,12 @@ This content is rarely needed, so it is spilled to an anonymous temporary file.
 
 import tempfile
 import threading
+import time
 import weakref
 import zlib
-from typing import IO, Self, TypeAlias
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import IO, Protocol, Self, TypeAlias
 
 from skillwire.core.record import Digest
 from skillwire.errors import SourceError
@@ -21,6 +24,9 @@ _MAX_SPILLED_BYTES = 256 * 1024 * 1024
 
 Content is never removed from it, even if it is no longer needed.
 """
+
+
+_BATCH_BYTES = 1024 * 1024
 
 
 class SpillFile:
@@ -40,6 +46,16 @@ class SpillFile:
                 self._end += len(content)
                 return at
         return zlib.compress(content, 1)
+
+    def put_all(self, contents: Sequence[bytes]) -> list[Spilled]:
+        """Store several byte strings with one write. Return the same as `put` for each."""
+        with self._lock:
+            at = self._end
+            joined = b"".join(contents)
+            if self._write(joined):
+                self._end += len(joined)
+                return list(accumulate(map(len, contents[:-1]), initial=at))
+        return [self.put(content) for content in contents]
 
     def take(self, spilled: Spilled, length: int) -> bytes:
         """Return the content of `length` bytes that `put` stored. Raises `SourceError` if it is lost."""
@@ -70,8 +86,42 @@ class SpillFile:
             return False
 
 
+class Spillable(Protocol):
+    """An object with content that can be spilled."""
+
+    def unspilled(self) -> bytes | None:
+        """Return the content if it is not in the spill file yet. Return None if it is, or cannot be read."""
+        ...
+
+    def set_spilled(self, spilled: Spilled, length: int, spill_file: SpillFile) -> None:
+        """Drop the content from memory, because it is in the spill file now."""
+        ...
+
+
+def spill_all(items: Iterable[Spillable], spill_file: SpillFile, pause: float = 0.0) -> None:
+    """Spill the content of all items, a batch with each write. Wait `pause` seconds after each batch."""
+    batch: list[tuple[Spillable, bytes]] = []
+    size = 0
+    for item in items:
+        if (content := item.unspilled()) is not None:
+            batch.append((item, content))
+            size += len(content)
+        if size > _BATCH_BYTES:
+            _spill_batch(batch, spill_file)
+            batch, size = [], 0
+            time.sleep(pause)
+    _spill_batch(batch, spill_file)
+
+
+def _spill_batch(batch: Sequence[tuple[Spillable, bytes]], spill_file: SpillFile) -> None:
+    if batch:
+        spilled = spill_file.put_all([content for _, content in batch])
+        for (item, content), each in zip(batch, spilled, strict=True):
+            item.set_spilled(each, len(content), spill_file)
+
+
 class LastGood:
-    """The last good content of one file. It stays in memory until `spill` is called after a scan."""
+    """The last good content of one file. It stays in memory until it is spilled."""
 
     __slots__ = ("_content", "_length", "_spill_file", "_spilled", "_unread")
 
@@ -89,6 +139,13 @@ class LastGood:
         last_good._unread = location, size, digest
         return last_good
 
+    @classmethod
+    def spilled(cls, spilled: Spilled, length: int, spill_file: SpillFile) -> Self:
+        """Create an instance for content that is already in the spill file."""
+        last_good = cls(b"", spill_file)
+        last_good.set_spilled(spilled, length, spill_file)
+        return last_good
+
     def is_available(self) -> bool:
         """Read the content if that was not done yet. Return False if its file is gone or has changed."""
         if self._unread is not None:
@@ -103,11 +160,12 @@ class LastGood:
         assert self._spilled is not None, "content is spilled before it is dropped"
         return self._spill_file.take(self._spilled, self._length)
 
-    def spill(self) -> None:
-        """Move the bytes to the spill file, or compress them if they do not fit. Thread-safe."""
-        if self.is_available() and (content := self._content) is not None:
-            self._spilled = self._spill_file.put(content)
-            self._content = None
+    def unspilled(self) -> bytes | None:
+        return self._content if self.is_available() else None
+
+    def set_spilled(self, spilled: Spilled, length: int, spill_file: SpillFile) -> None:
+        self._spill_file, self._spilled, self._length = spill_file, spilled, length
+        self._content = None
 
     def _read(self, location: str, size: int, digest: Digest) -> None:
         try:

@@ -91,6 +91,7 @@ class FolderListing:
         "extra_folders",
         "files",
         "folders",
+        "left_out",
         "marker",
         "problems",
         "unreadable",
@@ -98,6 +99,8 @@ class FolderListing:
 
     def __init__(self) -> None:
         self.files: list[File] = []
+        self.left_out = 0
+        """Number of files that are not in `files`, because no skill can have so many."""
         self.folders: list[Folder] = []
         self.problems: list[Problem] = []
         self.marker: str | None = None
@@ -111,6 +114,17 @@ class FolderListing:
         """Whether every subfolder except `.git` is entered, and no visible entry is a link."""
         self.unreadable = False
         """Whether the folder could not be opened, so that it cannot be watched either."""
+
+    @property
+    def file_count(self) -> int:
+        """Number of files that may be served."""
+        return len(self.files) + self.left_out
+
+    def forget_files(self) -> None:
+        """Keep only the number of files, and the file that makes this folder a skill."""
+        kept = [file for file in self.files if file.name == self.marker]
+        self.left_out = self.file_count - len(kept)
+        self.files = kept
 
     def record_limit(self, problem: Problem) -> None:
         """Record the problem of a limit, because of which the listing is incomplete."""

@@ -18,6 +18,7 @@ from skillwire.sources.folder.facts import FileFactsCache
 from skillwire.sources.folder.files import read_file
 from skillwire.sources.folder.ignore import IgnoreRules
 from skillwire.sources.folder.listing import File, Folder, FolderListing
+from skillwire.sources.folder.plain_skill import PlainSkill
 from skillwire.sources.folder.skill_folder import (
     EMPTY_MAPPING,
     SkillDraft,
@@ -35,7 +36,7 @@ def read_skill_folder(
     facts: FileFactsCache,
     folder: Folder,
     listed: FolderListing,
-    before: SkillFolder | None = None,
+    before: SkillFolder | PlainSkill | None = None,
     *,
     count_before: int | None = None,
 ) -> SkillFolder:
@@ -88,6 +89,8 @@ class _Node(NamedTuple):
     children: tuple["_Node", ...]
     inner: tuple["_Node", ...]
     """Every folder below this one, outer folders first."""
+    file_count: int
+    """Number of files in this folder and every folder below it."""
 
     @property
     def main(self) -> File | None:
@@ -108,15 +111,28 @@ class _Node(NamedTuple):
 
 def _walk(folder_walk: FolderWalk, folder: Folder, listed: FolderListing) -> _Node:
     # At most `limits.depth` deep, because `FolderWalk` does not list deeper folders.
-    children = tuple(
-        _walk(folder_walk, child, folder_walk.list_folder(child, inside_skill=True))
-        for child in listed.folders
-    )
-    return _Node(folder, listed, children, tuple(node for child in children for node in child.all()))
+    children: list[_Node] = []
+    count = listed.file_count
+    for child in listed.folders:
+        node = _walk(folder_walk, child, folder_walk.list_folder(child, inside_skill=True))
+        children.append(node)
+        count += node.file_count
+        if count > folder_walk.limits.files:
+            _forget_files(node)
+    if count > folder_walk.limits.files:
+        listed.forget_files()
+    return _Node(folder, listed, tuple(children), tuple(n for each in children for n in each.all()), count)
+
+
+def _forget_files(node: _Node) -> None:
+    """Free memory: keep only the number of the files, because the skill above `node` has too many."""
+    if node.listed.marker is None:  # files of nested skills are still needed
+        for part in node.own():
+            part.listed.forget_files()
 
 
 def _find_fallbacks(
-    folder_walk: FolderWalk, facts: FileFactsCache, tree: _Node, before: SkillFolder | None
+    folder_walk: FolderWalk, facts: FileFactsCache, tree: _Node, before: SkillFolder | PlainSkill | None
 ) -> dict[str, SkillDraft]:
     """Return the previous drafts of skills whose `SKILL.md` is broken now, by that file's location.
 
@@ -125,7 +141,8 @@ def _find_fallbacks(
     fallbacks: dict[str, SkillDraft] = {}
     for node in tree.all() if before is not None else ():
         main = node.main
-        draft = before.draft(_relative_path(tree.folder, node.folder.path)) if before is not None else None
+        below = _relative_path(tree.folder, node.folder.path)
+        draft = None if before is None else before.draft(below, facts.spill_file)
         if main is None or draft is None or draft.last_good is None:
             continue
         document = _document(folder_walk, facts, main)
@@ -161,7 +178,8 @@ def _read_skill(
         return _without_main(where, warnings)
     files = _collect_files(node, main, warnings)
     # Check the limits first, because a skill that is not served need not be read.
-    sizes = [file.stamp.size for file in files.values()]
+    left_out = sum(part.listed.left_out for part in node.all())
+    sizes = [*(file.stamp.size for file in files.values()), *([0] * left_out)]
     if problem := _find_incomplete(where, node) or limit_problem(where, sizes, folder_walk.limits):
         return [problem, *warnings]
     document = _document(folder_walk, facts, main)

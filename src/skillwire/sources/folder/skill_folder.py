@@ -1,24 +1,24 @@
-"""Skill folders with their nested skills (S16), and the paths under which skills are published."""
+"""Skill folders with their nested skills (S16), and the paths of nested skills."""
 
-import os
-from collections import Counter
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skillwire.core.names import SKILL_FILE, collision_key, parent_paths, parents
+from skillwire.core.names import collision_key, parent_paths
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Origin, SkillFile, SkillRecord
 from skillwire.frontmatter.document import SkillDocument
 from skillwire.safe_text import quoted
 from skillwire.sources.assemble import assemble
 from skillwire.sources.folder.ignore import CONTAINERS
-from skillwire.sources.folder.last_good import LastGood
+from skillwire.sources.folder.last_good import LastGood, SpillFile
 from skillwire.sources.folder.listing import Folder, join_location
 
 EMPTY_MAPPING: Mapping[str, Any] = {}
 """A shared empty mapping, which most skills use."""
-_FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
+_find_container = re.compile("|".join(re.escape(container[0]) for container in CONTAINERS)).search
+"""Finds the name of a container anywhere in a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,24 @@ class SkillFolder:
         own = self.folder.target
         return (own, *(join_location(own, path) for draft in self.drafts for path in draft.directories))
 
-    def draft(self, below: str) -> SkillDraft | None:
+    def draft(self, below: str, _spill_file: SpillFile | None = None) -> SkillDraft | None:
         """Return the skill in the subfolder `below`, or None."""
         return next((draft for draft in self.drafts if draft.below == below), None)
+
+    @property
+    def stored(self) -> Iterator[tuple[tuple[str, str], str]]:
+        """The locations of files whose published path differs from their path on disk.
+
+        Each comes with the location of the skill and the published path.
+        """
+        for draft in self.drafts:
+            for path, location in draft.stored.items():
+                yield (draft.location, path), location
+
+    @property
+    def last_goods(self) -> tuple[LastGood, ...]:
+        """The objects with the last good contents."""
+        return tuple(draft.last_good for draft in self.drafts if draft.last_good is not None)
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
@@ -183,143 +198,11 @@ def _relative(outer: str, path: str) -> str:
     return path[len(outer) :].removeprefix("/")
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedFolder:
-    """A skill folder, the path at which it is published, and the records of its skills."""
-
-    skill_folder: SkillFolder
-    base: str
-    records: tuple[SkillRecord, ...]
-
-    @classmethod
-    def at(cls, base: str, skill_folder: SkillFolder, label: str) -> "PlacedFolder":
-        return cls(skill_folder, base, skill_folder.placed(base, label))
-
-
-class Placement:
-    """Assigns each skill folder the path at which it is published.
-
-    Folders that only group skills (`CONTAINERS`) are not part of a path. If two skills would get the same
-    path, the skill in more such folders keeps its whole path. If both are the same folder, reached through a
-    link, it is placed only once.
-    """
-
-    def __init__(self, label: str) -> None:
-        self.placed: dict[str, PlacedFolder] = {}
-        self._label = label
-        self._taken = _TakenUris()
-        self._has_conflicts = False
-
-    def place(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str] | None = None) -> None:
-        """Assign all paths. With `changed`, only these folders changed since the last call."""
-        if changed is None or not (
-            self._replace_in_place(skill_folders, changed) or self._try_move(skill_folders, changed)
-        ):
-            self._place_all(skill_folders)
-
-    def _replace_in_place(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
-        """Replace changed folders at their current paths.
-
-        If a folder is new or gone, or its shape changed, change nothing and return False.
-        """
-        pairs = [(self.placed.get(path), skill_folders.get(path)) for path in changed]
-        stay = [(old, new) for old, new in pairs if old and new and old.skill_folder.shape == new.shape]
-        if len(stay) < len(pairs):
-            return False
-        for old, new in stay:
-            self._put(PlacedFolder.at(old.base, new, self._label))
-        return True
-
-    def _try_move(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
-        """Remove and re-add changed folders. Return False if there are or were conflicts.
-
-        If there are no conflicts, adding or removing a folder does not affect the paths of other folders.
-        """
-        if self._has_conflicts:
-            return False
-        for path in changed:
-            if (old := self.placed.pop(path, None)) is not None:
-                self._taken.release(old.records)
-        for path in changed:
-            if (skill_folder := skill_folders.get(path)) is None:
-                continue
-            placed = PlacedFolder.at(_without_containers(path), skill_folder, self._label)
-            if self._taken.find_conflict(placed.records) is not None:
-                return False
-            self._put(placed)
-        return True
-
-    def _place_all(self, skill_folders: Mapping[str, SkillFolder]) -> None:
-        before, self.placed = self.placed, {}
-        self._taken, self._has_conflicts = _TakenUris(), False
-        bases = {path: _without_containers(path) for path in skill_folders}
-        # Folders inside more containers are placed last, so that other folders take precedence.
-        for whole in sorted(bases, key=lambda path: (path.count("/") - bases[path].count("/"), path)):
-            skill_folder = skill_folders[whole]
-            placed = self._reuse_or_place(before, bases[whole], skill_folder)
-            if (conflict := self._taken.find_conflict(placed.records)) is not None:
-                self._has_conflicts = True
-                if _is_same_folder(*conflict):
-                    continue
-                placed = self._reuse_or_place(before, whole, skill_folder)
-            self._put(placed)
-
-    def _reuse_or_place(
-        self, before: Mapping[str, PlacedFolder], base: str, skill_folder: SkillFolder
-    ) -> PlacedFolder:
-        known = before.get(skill_folder.folder.path)
-        if known is not None and known.skill_folder is skill_folder and known.base == base:
-            return known
-        return PlacedFolder.at(base, skill_folder, self._label)
-
-    def _put(self, placed: PlacedFolder) -> None:
-        if (old := self.placed.get(placed.skill_folder.folder.path)) is not None:
-            self._taken.release(old.records)
-        self._taken.take(placed.records)
-        self.placed[placed.skill_folder.folder.path] = placed
-
-
-class _TakenUris:
-    """The URIs of placed skills, and of the folders above them."""
-
-    def __init__(self) -> None:
-        self._skills: dict[str, SkillRecord] = {}
-        self._above: Counter[str] = Counter()
-
-    def take(self, records: Iterable[SkillRecord]) -> None:
-        for record in records:
-            self._skills.setdefault(record.uri, record)
-            for folder in parents(record.root):
-                self._above[folder] += 1
-
-    def release(self, records: Iterable[SkillRecord]) -> None:
-        for record in records:
-            if self._skills.get(record.uri) is record:
-                del self._skills[record.uri]
-            for folder in parents(record.root):
-                self._above[folder] -= 1
-                if not self._above[folder]:
-                    del self._above[folder]
-
-    def find_conflict(self, records: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
-        """Return the first record whose path is taken, and the skill with its URI, if any; else None.
-
-        A skill above or below the path also conflicts, because both skills would share folders (S8).
-        """
-        for record in records:
-            if (other := self._skills.get(record.uri)) is not None:
-                return record, other
-            root = record.root
-            if root in self._above or any(f"{each}/{SKILL_FILE}" in self._skills for each in parents(root)):
-                return record, None
-        return None
-
-
-def _without_containers(path: str) -> str:
+def without_containers(path: str) -> str:
     """Return `path` without the folders that only group skills. The last segment always stays."""
-    segments = path.split("/")
-    if _FIRST_OF_CONTAINERS.isdisjoint(segments):
+    if _find_container(path) is None:  # the usual case
         return path
+    segments = path.split("/")
     remaining: list[str] = []
     rest = tuple(segments)
     while rest:
@@ -328,9 +211,3 @@ def _without_containers(path: str) -> str:
             remaining.append(rest[0])
         rest = rest[len(container) if container else 1 :]
     return "/".join(remaining)
-
-
-def _is_same_folder(one: SkillRecord, other: SkillRecord | None) -> bool:
-    if other is None:
-        return False
-    return os.path.realpath(one.origin.location) == os.path.realpath(other.origin.location)

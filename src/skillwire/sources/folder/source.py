@@ -3,9 +3,10 @@
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +31,26 @@ from skillwire.sources.base import (
 from skillwire.sources.folder.facts import FileFactsCache
 from skillwire.sources.folder.files import FileValidator, read_file, read_unchanged
 from skillwire.sources.folder.ignore import IGNORE_FILE, IgnoreRules
-from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.last_good import LastGood, SpillFile, spill_all
 from skillwire.sources.folder.mounts import is_local
 from skillwire.sources.folder.place import check_is_path
+from skillwire.sources.folder.placement import AnySkillFolder, Placement
 from skillwire.sources.folder.scan_cache import ScanCache
-from skillwire.sources.folder.skill_folder import Placement
+from skillwire.sources.folder.skill_folder import SkillFolder
 from skillwire.sources.folder.tree import FindCached, Tree
 from skillwire.sources.folder.walk import FolderWalk, check_readable
 from skillwire.sources.folder.watch import watch
-from skillwire.sources.folder.watch_plan import WatchPlan
+from skillwire.sources.folder.watch_plan import WatchPlan, WatchPlanner
 
 _MIN_THREAD_BYTES = 1024 * 1024
 """Maximum size of a file that is read in the event loop. For such a file, starting a thread takes longer.
 """
+_MANY = 1000
+"""Minimum number of changed skill folders that are spilled in the background, and after which unused memory
+is returned.
+"""
+_SPILL_PAUSE = 0.005
+"""Seconds between two batches that are spilled in the background, so that requests are not delayed."""
 
 _MAX_BYTES_NOW = 256 * 1024
 """Maximum size of a file that is read at once, without a task.
@@ -105,9 +113,11 @@ class FolderSource(Source):
         self._follow_links = follow_links
         self._include_evals = include_evals
         self._facts = FileFactsCache(SpillFile() if keep_good else None)
-        self._scan_cache = None if digests is None else ScanCache(digests, self.root, self._limits)
-        self._tree = Tree(self._facts)
-        self._places = Placement(self.label)
+        self._scan_cache = (
+            None if digests is None else ScanCache(digests, self.root, self._limits, self.label)
+        )
+        self._tree = Tree(self._facts, self.label)
+        self._placement = Placement(self.label)
         self._stored: dict[tuple[str, str], str] = {}
         """Locations of files whose published path differs from the path on disk, by skill location and
         published path.
@@ -117,6 +127,9 @@ class FolderSource(Source):
         self._watch_problem: Problem | None = None
         self._is_local = False
         """Whether all files are on local file systems, so that reading a small one does not wait."""
+        self._unspilled: dict[str, AnySkillFolder] = {}
+        """The skill folders whose last good contents may not be in the spill file yet, by path."""
+        self._spilling: threading.Thread | None = None
 
     @property
     def place(self) -> str:
@@ -160,12 +173,12 @@ class FolderSource(Source):
         return stored or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
 
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        planner = WatchPlanner(self.root)
+
         def plan() -> WatchPlan:
             if watch_filter is None:
-                return WatchPlan.of(self.root, self._tree)
-            return WatchPlan.for_skill_folders(
-                tuple(self._tree.skill_folders.values()), watch_filter.locations
-            )
+                return planner.plan(self._tree)
+            return WatchPlan.for_locations(self._tree, watch_filter.locations)
 
         await self._save_state()
         async with aclosing(watch(plan, watch_filter)) as events:
@@ -177,8 +190,12 @@ class FolderSource(Source):
     async def _save_state(self) -> None:
         """Write the scan cache and spill the last good documents. Called after a scan, not during it."""
         await anyio.to_thread.run_sync(self._save_scan_cache)
-        # Spilling only saves memory, so stopping the server does not wait for it.
-        await anyio.to_thread.run_sync(self._spill, abandon_on_cancel=True)
+        if len(self._unspilled) < _MANY:
+            await anyio.to_thread.run_sync(self._spill)
+        elif self._spilling is None or not self._spilling.is_alive():
+            # This takes seconds and only saves memory, so neither the watcher nor the end waits for it.
+            self._spilling = threading.Thread(target=self._spill, args=(_SPILL_PAUSE,), daemon=True)
+            self._spilling.start()
 
     def _save_scan_cache(self) -> None:
         if self._scan_cache is not None:  # written once; the next start reads files that changed later
@@ -186,35 +203,37 @@ class FolderSource(Source):
                 self._scan_cache.save(dict(self._tree.plain), dict(self._facts.known))
             self._scan_cache = None
 
-    def _spill(self) -> None:
-        for skill_folder in tuple(self._tree.skill_folders.values()):
-            for draft in skill_folder.drafts:
-                if draft.last_good is not None:
-                    draft.last_good.spill()
-        trim_memory()
+    def _spill(self, pause: float = 0.0) -> None:
+        skill_folders, self._unspilled = self._unspilled, {}
+        if self._facts.spill_file is not None:
+            items = (item for each in skill_folders.values() for item in each.last_goods)
+            spill_all(items, self._facts.spill_file, pause)
+        if len(skill_folders) >= _MANY:
+            trim_memory()
 
     def _scan(self, progress: Progress) -> Scan:
         folder_walk = self._start_walk(progress)
         if isinstance(folder_walk, Scan):
             return folder_walk
-        tree = Tree(self._facts)
+        tree = Tree(self._facts, self.label)
         tree.walk(folder_walk, folder_walk.start(), before=self._tree, find_cached=self._find_cached())
         self._facts.keep_only(
             {location for each in tree.skill_folders.values() for location in each.locations}
         )
-        return self._build_scan(tree)
+        self._tree = tree
+        return self._build_scan()
 
-    def _find_cached(self) -> FindCached:
-        """Return the function that looks up cached skills: in the last scan or, at the first scan, on disk.
+    def _find_cached(self) -> FindCached | None:
+        """Return the function that looks up skills on disk at the first scan; None at later scans.
 
         At the first scan, also load the cached facts about files.
         """
-        scan_cache, spill_file = self._scan_cache, self._facts.spill_file
+        scan_cache = self._scan_cache
         if scan_cache is None or self._tree.group_folders or self._tree.skill_folders:
-            return self._tree.plain.get
+            return None
         scan_cache.load()
-        self._facts.known = scan_cache.facts(spill_file)
-        return partial(scan_cache.find_cached, spill_file=spill_file)
+        self._facts.known = scan_cache.facts(self._facts.spill_file)
+        return scan_cache.find_cached
 
     def _rescan(self, where: Locations) -> Scan:
         """Rescan the skill folders and group folders at `where`.
@@ -229,11 +248,11 @@ class FolderSource(Source):
         if isinstance(folder_walk, Scan):
             return folder_walk
         try:
-            changed = self._tree.rescan_locations(folder_walk, real)
+            self._tree.rescan_locations(folder_walk, real)
         except SourceError:
             self._tree.cut = True  # the tree is half updated, so the next rescan scans everything
             raise
-        return self._build_scan(self._tree, changed=changed)
+        return self._build_scan()
 
     def _needs_full_scan(self, where: Locations) -> bool:
         """Return whether a change at one of these locations can affect every skill."""
@@ -254,7 +273,8 @@ class FolderSource(Source):
         except SourceBusyError:  # the ignore file is not the cause, so this must not hide all skills
             raise
         except SourceError as error:
-            self._tree = Tree(self._facts)
+            self._tree = Tree(self._facts, self.label)
+            self._build_scan()
             return _failed_scan(error)
         self._facts.begin()
         self._is_local = is_local(os.fspath(self.root), everywhere=self._follow_links)
@@ -267,21 +287,35 @@ class FolderSource(Source):
             entry_count=entry_count,
         )
 
-    def _build_scan(self, tree: Tree, changed: Iterable[str] | None = None) -> Scan:
-        self._tree = tree
-        self._places.place(tree.skill_folders, changed)
-        placed = self._places.placed.values()
-        stored = ((draft.location, draft.stored) for each in placed for draft in each.skill_folder.drafts)
-        self._stored = {(at, path): location for at, paths in stored for path, location in paths.items()}
-        self._fallbacks = {
-            location: last_good
-            for each in placed
-            for location, last_good in each.skill_folder.fallbacks.items()
-        }
-        records = [record for each in placed for record in each.records]
+    def _build_scan(self) -> Scan:
+        """Return the scan for the current tree. After a rescan, the cost follows what changed."""
+        skill_folders, changes = self._tree.skill_folders, self._tree.take_changes()
+        if changes is None:
+            self._stored, self._fallbacks = {}, {}
+            self._unspilled = dict(skill_folders)
+            self._update_locations((), skill_folders.values())
+        else:
+            new = {path: each for path in changes if (each := skill_folders.get(path)) is not None}
+            self._unspilled |= new
+            self._update_locations(changes.values(), new.values())
+        delta = self._placement.place(skill_folders, changes)
         watch_problems = () if self._watch_problem is None else (self._watch_problem,)
-        problems = (*tree.problems(), *watch_problems)
-        return Scan(tuple(sorted(records, key=lambda record: record.root)), problems)
+        problems = (*self._tree.problems(), *watch_problems)
+        return Scan(self._placement.entries, problems, delta=delta)
+
+    def _update_locations(self, old: Iterable[AnySkillFolder | None], new: Iterable[AnySkillFolder]) -> None:
+        """Replace the locations from `old` skill folders in `_stored` and `_fallbacks`."""
+        # A skill may have moved from one skill folder to another one that changed at the same time.
+        present = [each for each in new if isinstance(each, SkillFolder)]
+        gone = [each for each in old if isinstance(each, SkillFolder)]
+        stored = dict(pair for each in present for pair in each.stored)
+        fallbacks = {at: last_good for each in present for at, last_good in each.fallbacks.items()}
+        self._stored.update(stored)
+        self._fallbacks.update(fallbacks)
+        for key in {key for each in gone for key, _ in each.stored} - stored.keys():
+            self._stored.pop(key, None)
+        for location in {location for each in gone for location in each.fallbacks} - fallbacks.keys():
+            self._fallbacks.pop(location, None)
 
 
 def _failed_scan(error: SourceError) -> Scan:

@@ -1,7 +1,7 @@
 """The folders and skills found below a root, stored so that a rescan reads only changes."""
 
 import os
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -12,16 +12,19 @@ from skillwire.sources.base import Locations
 from skillwire.sources.folder.facts import FileFactsCache
 from skillwire.sources.folder.fast_reader import read_plain_skill
 from skillwire.sources.folder.listing import Folder, FolderListing, folder_identity, join_location
+from skillwire.sources.folder.placement import AnySkillFolder, Changes
+from skillwire.sources.folder.plain_skill import PlainSkill
 from skillwire.sources.folder.reader import read_skill_folder
-from skillwire.sources.folder.scan_cache import CachedSkill
 from skillwire.sources.folder.skill_folder import SkillFolder
 from skillwire.sources.folder.walk import FolderWalk
 
 _AFTER_SEP = chr(ord(os.sep) + 1)
 """Sorts directly after every string that begins with the separator."""
 
-FindCached: TypeAlias = Callable[[str], CachedSkill | None]
-"""A function that returns the cached plain skill in the folder at a path, or None."""
+FindCached: TypeAlias = Callable[[str, frozenset[tuple[int, int]]], PlainSkill | None]
+"""A function that returns the cached plain skill in the folder at a path with a trail, or None."""
+_MAX_INSERTED = 256
+"""Maximum number of locations that are added one by one to the sorted locations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +49,51 @@ class GroupFolder:
 class Tree:
     """All group folders and skill folders, by their paths below the root."""
 
-    def __init__(self, facts: FileFactsCache) -> None:
+    def __init__(self, facts: FileFactsCache, label: str = "") -> None:
+        """`label` is the label of the source, for the origins of the skills."""
         self.group_folders: dict[str, GroupFolder] = {}
-        self.skill_folders: dict[str, SkillFolder] = {}
+        self.skill_folders: dict[str, AnySkillFolder] = {}
         self.cut = False
         """Whether a limit stopped the walk, so that the tree is incomplete."""
+        self.entry_count = 0
+        """Number of files and folders in the tree."""
+        self.partial: set[str] = set()
+        """The paths of the folders of which not every subfolder was entered, or that contain a link."""
+        self.watch_revision = 0
+        """Changes whenever the folders to watch may have changed."""
         self._facts = facts
-        self.plain: dict[str, CachedSkill] = {}
-        """The skill folders that were read in one pass, with their stamps, by path."""
+        self._label = label
         self._at: dict[str, str | set[str]] = {}
         """The path, or set of paths, of each folder outside plain skills, by location."""
+        self._changes: dict[str, AnySkillFolder | None] | None = None
+        """The skill folders that changed since `take_changes`, as they were before, by path."""
+        self._with_problems: set[str] = set()
+        self._problems: tuple[Problem, ...] | None = ()
+        """All problems, or None if they have changed."""
+        self._sorted: list[str] | None = None
+        """The locations in `_at` and of plain skills, and former ones; None until they are needed."""
+        self._unsorted: list[str] = []
+        """The locations to add to `_sorted`."""
 
     @property
-    def entry_count(self) -> int:
-        """Number of files and folders in the tree."""
-        parts = (*self.group_folders.values(), *self.skill_folders.values())
-        return sum(part.entry_count for part in parts)
+    def plain(self) -> dict[str, PlainSkill]:
+        """The skill folders that were read in one pass, by path."""
+        return {path: each for path, each in self.skill_folders.items() if isinstance(each, PlainSkill)}
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield the problems of all folders, ordered by path."""
-        parts = (*self.group_folders.values(), *self.skill_folders.values())
-        for part in sorted((part for part in parts if part.problems), key=lambda part: part.folder.path):
-            yield from part.problems
+    def take_changes(self) -> Changes | None:
+        """Return the skill folders that changed since the last call, as they were before, by path.
+
+        Return None at the first call, for everything.
+        """
+        changes, self._changes = self._changes, {}
+        return changes
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the problems of all folders, ordered by path."""
+        if self._problems is None:
+            parts = (self._part(path) for path in sorted(self._with_problems))
+            self._problems = tuple(problem for part in parts if part is not None for problem in part.problems)
+        return self._problems
 
     def walk(
         self,
@@ -83,30 +109,37 @@ class Tree:
         are not read again if they are unchanged.
         """
         skill_folders = {} if before is None else before.skill_folders
-        if find_cached is None:
-            find_cached = ({} if before is None else before.plain).get
+        if skill_folders or find_cached is not None:
+            folder_walk.stamps = {}
         pending = [start]
         while pending and not folder_walk.exhausted:
             folder = pending.pop()
-            last, known = skill_folders.get(folder.path), find_cached(folder.path)
-            if known is not None and self._is_unchanged(folder_walk, folder, known):
+            own_stamp = folder_walk.stamps.pop(folder.location, None) if folder_walk.stamps else None
+            known = last = skill_folders.get(folder.path)
+            if find_cached is not None:
+                known = find_cached(folder.path, folder.trail)
+            if not isinstance(known, PlainSkill):
+                known = None
+            elif self._is_unchanged(folder_walk, folder, known, own_stamp):
                 folder_walk.count(known.entry_count)
                 self._put_plain(folder, known, last)
-            else:
-                pending.extend(reversed(self._visit(folder_walk, folder, last, known)))
+                continue
+            pending.extend(reversed(self._visit(folder_walk, folder, last, known)))
         self.cut = self.cut or folder_walk.exhausted
 
-    def _is_unchanged(self, folder_walk: FolderWalk, folder: Folder, known: CachedSkill) -> bool:
+    def _is_unchanged(
+        self, folder_walk: FolderWalk, folder: Folder, known: PlainSkill, own_stamp: bytes | None
+    ) -> bool:
         if (
             folder_walk.has_patterns
             or folder_walk.entry_count + known.entry_count > folder_walk.limits.entries
         ):
             return False
-        same_place = folder.target == folder.location == known.draft.location
-        return same_place and folder_walk.has_reliable_mtime(folder) and known.is_current()
+        same_place = folder.target == folder.location == known.location
+        return same_place and folder_walk.has_reliable_mtime(folder) and known.is_current(own_stamp)
 
     def _visit(
-        self, folder_walk: FolderWalk, folder: Folder, last: SkillFolder | None, known: CachedSkill | None
+        self, folder_walk: FolderWalk, folder: Folder, last: AnySkillFolder | None, known: PlainSkill | None
     ) -> list[Folder]:
         """List or read a folder, and add it to the tree. Return the subfolders to visit."""
         count_before = folder_walk.entry_count
@@ -118,27 +151,25 @@ class Tree:
         return []
 
     def _list_or_read(
-        self, folder_walk: FolderWalk, folder: Folder, known: CachedSkill | None
-    ) -> CachedSkill | FolderListing:
+        self, folder_walk: FolderWalk, folder: Folder, known: PlainSkill | None
+    ) -> PlainSkill | FolderListing:
         return folder_walk.take(
             folder,
-            lambda open_folder: read_plain_skill(folder_walk, open_folder, known, self._facts.spill_file),
+            lambda open_folder: read_plain_skill(
+                folder_walk, open_folder, known, self._label, keep_good=self._facts.spill_file is not None
+            ),
         )
 
-    def rescan_locations(self, folder_walk: FolderWalk, where: Locations) -> set[str]:
-        """Rescan the folders at these locations. Return the paths of new, changed and gone skill folders."""
+    def rescan_locations(self, folder_walk: FolderWalk, where: Locations) -> None:
+        """Rescan the folders at these locations. Afterwards, `take_changes` returns what changed."""
         for location in where:
             self._facts.forget(location)
-        before = dict(self.skill_folders)
         # Outer folders first, because folders that they drop need no rescan.
         for path in sorted(self._find_affected(where)):
             if (group_folder := self.group_folders.get(path)) is not None:
                 self._revisit(folder_walk, group_folder)
             elif (skill_folder := self.skill_folders.get(path)) is not None:
                 self._reread(folder_walk, skill_folder, where)
-        return {path for path, each in self.skill_folders.items() if before.get(path) is not each} | (
-            before.keys() - self.skill_folders.keys()
-        )
 
     def is_stale(self, where: Locations) -> bool:
         """Return whether a folder above one of these locations was removed or replaced with another one."""
@@ -156,18 +187,37 @@ class Tree:
     def _find_affected(self, where: Locations) -> set[str]:
         """Return the paths of all folders in the tree that a change at these locations can affect."""
         folders = {os.path.dirname(location) for location in where}  # noqa: PTH120
-        if moved := [each for each in where if each in self._at or self._path_below_root(each) in self.plain]:
-            # If a folder no longer exists, the folders below it do not exist either, and links from elsewhere
-            # may lead there.
-            plain = any(each in self._at for each in moved)  # a plain skill contains no other skill
-            known = sorted((*self._at, *(each.draft.location for each in self.plain.values() if plain)))
-            for location in moved:
-                below = (
-                    bisect_left(known, f"{location}{os.sep}"),
-                    bisect_left(known, f"{location}{_AFTER_SEP}"),
-                )
-                folders |= {location, *known[slice(*below)]}
+        for location in where:
+            if location in self._at or self._plain_at(location) is not None:
+                # If a folder no longer exists, the folders below it do not exist either, and links from
+                # elsewhere may lead there.
+                folders |= {location, *self._known_below(location)}
         return {path for folder in folders for path in self._paths_at(folder)}
+
+    def _known_below(self, location: str) -> list[str]:
+        """Return the locations of the folders in the tree that are below `location`."""
+        if self._sorted is None:
+            plain = (each.location for each in self.skill_folders.values() if isinstance(each, PlainSkill))
+            self._sorted = sorted((*self._at, *plain))
+        else:
+            for each in self._unsorted:
+                insort(self._sorted, each)
+        self._unsorted.clear()
+        begin = bisect_left(self._sorted, f"{location}{os.sep}")
+        return self._sorted[begin : bisect_left(self._sorted, f"{location}{_AFTER_SEP}")]
+
+    def skill_folder_around(self, location: str) -> AnySkillFolder | None:
+        """Return the skill folder at this location, or that contains it. Links are not resolved."""
+        path = self._path_below_root(location)
+        paths = () if path is None else (path, *parent_paths(path), "")
+        found = (self.skill_folders.get(each) for each in paths)
+        return next((each for each in found if each is not None), None)
+
+    def _plain_at(self, location: str) -> PlainSkill | None:
+        """Return the plain skill in the folder at this location, or None."""
+        path = self._path_below_root(location)
+        found = None if path is None else self.skill_folders.get(path)
+        return found if isinstance(found, PlainSkill) else None
 
     def _revisit(self, folder_walk: FolderWalk, group_folder: GroupFolder) -> None:
         """List a group folder again. Walk its new subfolders, and drop subfolders that no longer exist.
@@ -179,7 +229,7 @@ class Tree:
         count_before = folder_walk.entry_count
         listed = self._list_or_read(folder_walk, folder, None)
         entry_count = folder_walk.entry_count - count_before
-        if isinstance(listed, CachedSkill) or listed.marker is not None:
+        if isinstance(listed, PlainSkill) or listed.marker is not None:
             folder_walk.entry_count -= self._drop(folder.path) - group_folder.entry_count
             self._put_skill(folder_walk, folder, listed, None, count_before)
             return
@@ -192,64 +242,130 @@ class Tree:
                 folder_walk.entry_count -= self._drop(path)
                 self.walk(folder_walk, each)
 
-    def _reread(self, folder_walk: FolderWalk, skill_folder: SkillFolder, where: Locations) -> None:
+    def _reread(self, folder_walk: FolderWalk, skill_folder: AnySkillFolder, where: Locations) -> None:
         """Read a skill folder again. If it is no longer a skill, walk its subfolders."""
-        known = self.plain.get(skill_folder.folder.path)
-        if skill_folder.folder.target in where:  # the folder itself changed, so read all of it
+        folder = skill_folder.folder
+        known = skill_folder if isinstance(skill_folder, PlainSkill) else None
+        if folder.target in where:  # the folder itself changed, so read all of it
             known = None
             for location in skill_folder.locations:
                 self._facts.forget(location)
         folder_walk.entry_count -= skill_folder.entry_count
         inner = self._visit(
-            folder_walk,
-            skill_folder.folder,
-            skill_folder,
-            None if known is None else known.distrust_stamps(where),
+            folder_walk, folder, skill_folder, None if known is None else known.distrust_stamps(where)
         )
-        for folder in inner:
-            self.walk(folder_walk, folder)
+        for each in inner:
+            self.walk(folder_walk, each)
 
     def _put_skill(
         self,
         folder_walk: FolderWalk,
         folder: Folder,
-        found: CachedSkill | FolderListing,
-        before: SkillFolder | None,
+        found: PlainSkill | FolderListing,
+        before: AnySkillFolder | None,
         count_before: int,
     ) -> None:
-        if isinstance(found, CachedSkill):
+        if isinstance(found, PlainSkill):
             self._facts.changed = True
             self._put_plain(folder, found, before)
+            if isinstance(found.kept, bytes):
+                self._facts.note_kept(found, len(found.kept))
             return
         skill_folder = read_skill_folder(
             folder_walk, self._facts, folder, found, before, count_before=count_before
         )
-        if (
-            before is not None and skill_folder == before
-        ):  # the same object, so that its records stay the same
-            skill_folder = before
-        self._forget(folder.path)
-        self.skill_folders[folder.path] = skill_folder
-        self._index_folders(folder.path, skill_folder.folders)
+        if isinstance(before, SkillFolder) and skill_folder == before:
+            skill_folder = before  # the same object, so that its records stay the same
+        self._put(folder.path, skill_folder)
 
-    def _put_plain(self, folder: Folder, plain: CachedSkill, before: SkillFolder | None) -> None:
-        skill_folder = plain.as_skill_folder(folder)
-        if before is not None and skill_folder == before:
-            skill_folder, plain = before, plain._replace(draft=before.drafts[0])
-        self._forget(folder.path)
-        self.skill_folders[folder.path], self.plain[folder.path] = skill_folder, plain
+    def _put_plain(self, folder: Folder, plain: PlainSkill, before: AnySkillFolder | None) -> None:
+        if isinstance(before, PlainSkill) and before is not plain:
+            plain.keep_record(before)
+        if plain.trail is not folder.trail:
+            plain.trail = folder.trail
+        self._put(folder.path, plain)
 
     def _put_group_folder(self, folder: Folder, listed: FolderListing, entry_count: int) -> None:
         folders = frozenset(() if listed.unreadable else (folder.target, *listed.extra_folders))
         inner = tuple(each.path for each in listed.folders)
-        self._forget(folder.path)
-        self.group_folders[folder.path] = GroupFolder(
-            folder, inner, tuple(listed.problems), folders, listed.entered_all, entry_count
-        )
-        self._index_folders(folder.path, folders)
+        problems = tuple(listed.problems)
+        self._put(folder.path, GroupFolder(folder, inner, problems, folders, listed.entered_all, entry_count))
+
+    def _put(self, path: str, part: GroupFolder | AnySkillFolder) -> None:
+        """Put a folder into the tree, in place of the folder that was at this path."""
+        before = self._part(path)
+        if self._changes is not None:
+            self._note_change(path, before, part)
+        if before is not None:
+            self._remove(path, before)
+        if isinstance(part, GroupFolder):
+            self.group_folders[path] = part
+        else:
+            self.skill_folders[path] = part
+        self.entry_count += part.entry_count
+        if part.problems:
+            self._with_problems.add(path)
+            self._problems = None
+        if not part.entered_all:
+            self.partial.add(path)
+        if not isinstance(part, PlainSkill):
+            self._index_folders(path, part.folders)
+        elif self._sorted is not None and not isinstance(before, PlainSkill):
+            self._note_location(part.location)
+        if self._changes is not None:
+            self._note_watched(path, before, part)
+
+    def _remove(self, path: str, part: GroupFolder | AnySkillFolder) -> None:
+        """Remove the folder at `path` and its locations from the tree."""
+        self.group_folders.pop(path, None)
+        self.skill_folders.pop(path, None)
+        self.entry_count -= part.entry_count
+        if part.problems:
+            self._with_problems.discard(path)
+            self._problems = None
+        self.partial.discard(path)
+        if not isinstance(part, PlainSkill):
+            self._unindex_folders(path, part.folders)
+
+    def _note_change(
+        self,
+        path: str,
+        before: GroupFolder | AnySkillFolder | None,
+        after: GroupFolder | AnySkillFolder | None,
+    ) -> None:
+        """Record that a skill folder is new, changed or gone."""
+        if self._changes is None or (before is None and isinstance(after, GroupFolder)):
+            return
+        if not isinstance(before, GroupFolder):
+            self._changes.setdefault(path, before)
+        elif not isinstance(after, GroupFolder):
+            self._changes.setdefault(path, None)
+
+    def _note_location(self, location: str) -> None:
+        """Add a location to the sorted ones, or drop these if too many were added since they were used."""
+        if self._sorted is not None:
+            self._unsorted.append(location)
+            known = len(self._at) + len(self.skill_folders)
+            if len(self._unsorted) > _MAX_INSERTED or len(self._sorted) > 2 * known + _MAX_INSERTED:
+                self._sorted = None
+                self._unsorted.clear()
+
+    def _note_watched(
+        self,
+        path: str,
+        before: GroupFolder | AnySkillFolder | None,
+        after: GroupFolder | AnySkillFolder | None,
+    ) -> None:
+        """Update the watch revision. In a tree without links, only the root is watched."""
+        is_partial = (before is not None and not before.entered_all) or bool(self.partial)
+        if (is_partial or not path) and _watched(before) != _watched(after):
+            self.watch_revision += 1
+
+    def _part(self, path: str) -> GroupFolder | AnySkillFolder | None:
+        return self.group_folders.get(path) or self.skill_folders.get(path)
 
     def _folder(self, path: str) -> Folder | None:
-        part = self.group_folders.get(path) or self.skill_folders.get(path)
+        part = self._part(path)
         return None if part is None else part.folder
 
     def _is_unreadable(self, path: str) -> bool:
@@ -262,21 +378,15 @@ class Tree:
 
         Return the number of their entries.
         """
-        part = self._forget(path)
-        if isinstance(part, SkillFolder):
-            for location in part.locations:
-                self._facts.forget(location)
+        if (part := self._part(path)) is None:
+            return 0
+        self._note_change(path, part, None)
+        for location in () if isinstance(part, GroupFolder) else part.locations:
+            self._facts.forget(location)
+        self._remove(path, part)
+        self._note_watched(path, part, None)
         inner = part.inner if isinstance(part, GroupFolder) else ()
-        return 0 if part is None else part.entry_count + sum(map(self._drop, inner))
-
-    def _forget(self, path: str) -> GroupFolder | SkillFolder | None:
-        """Remove the folder at `path` and its locations from the tree. Return the folder, or None."""
-        part = self.group_folders.pop(path, None) or self.skill_folders.pop(path, None)
-        if part is None:
-            return None
-        if self.plain.pop(path, None) is None:
-            self._unindex_folders(path, part.folders)
-        return part
+        return part.entry_count + sum(map(self._drop, inner))
 
     def _paths_at(self, folder: str) -> Iterator[str]:
         """Yield the paths of the folders in the tree to which the folder at this location belongs."""
@@ -286,7 +396,9 @@ class Tree:
         # correspond.
         path = self._path_below_root(folder)
         if path is not None:
-            yield from (each for each in (path, *parent_paths(path), "") if each in self.plain)
+            for each in (path, *parent_paths(path), ""):
+                if isinstance(self.skill_folders.get(each), PlainSkill):
+                    yield each
 
     def _path_below_root(self, location: str) -> str | None:
         """Return the path of a location relative to the root, ignoring links, or None if it is outside."""
@@ -297,6 +409,8 @@ class Tree:
 
     def _index_folders(self, path: str, folders: Iterable[str]) -> None:
         for folder in folders:
+            if folder not in self._at:
+                self._note_location(folder)
             known = self._at.setdefault(folder, path)
             if isinstance(known, set):
                 known.add(path)
@@ -310,3 +424,11 @@ class Tree:
                 known.discard(path)
             if not known or known == path:
                 self._at.pop(folder, None)
+
+
+def _watched(part: GroupFolder | AnySkillFolder | None) -> tuple[object, ...]:
+    """Return everything that determines which folders are watched."""
+    if part is None:
+        return ()
+    inner = part.inner if isinstance(part, GroupFolder) else ()
+    return part.folder, frozenset(part.folders), part.entered_all, inner

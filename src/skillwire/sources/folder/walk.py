@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +16,7 @@ from skillwire.core.record import Limits
 from skillwire.errors import SourceError, SourceMissingError
 from skillwire.sources.base import Progress, ignore_progress
 from skillwire.sources.folder.file_names import misspelled_names
-from skillwire.sources.folder.files import Stamp, raise_if_exhausted
+from skillwire.sources.folder.files import OutOfRangeError, Stamp, packed, raise_if_exhausted
 from skillwire.sources.folder.ignore import HIDDEN_CONTAINERS, IgnoreRules
 from skillwire.sources.folder.listing import (
     File,
@@ -98,6 +99,11 @@ class FolderWalk:
         self._progress = progress
         self.entry_count = entry_count
         """Number of files and folders found so far, including entries known from earlier scans."""
+        self.stamps: dict[str, bytes] | None = None
+        """The packed stamps of subfolders that were found but not visited yet, by location.
+
+        None if they are not needed.
+        """
         self._reliable_devices: frozenset[int] | None = None
         self._parent: Folder | None = None
         self._trail: frozenset[tuple[int, int]] = frozenset()
@@ -218,9 +224,9 @@ class FolderWalk:
         self, entry: os.DirEntry[str], folder: Folder, listed: FolderListing, *, files: bool
     ) -> None:
         """Add one entry to the files, folders or problems of `listed`, or ignore it."""
-        if not files and not entry.is_symlink() and not entry.is_dir(follow_symlinks=False):
+        name, is_real_folder = entry.name, entry.is_dir(follow_symlinks=False)
+        if not files and not is_real_folder and not entry.is_symlink():
             return  # decided without a system call, which applies to most files in a large repository
-        name = entry.name
         resolved = self._resolve_entry(entry, folder)
         if isinstance(resolved, Problem):
             listed.entered_all = False
@@ -240,14 +246,21 @@ class FolderWalk:
         elif is_folder:
             self.add_folder(name, resolved, folder, listed)
         elif stat.S_ISREG(resolved.status.st_mode):
-            path, location = folder.path_of(name), folder.location_of(name)
-            executable = is_executable(resolved.status)
-            stamp = Stamp.of(resolved.status)
-            listed.files.append(File(name, path, location, folder.name, stamp, executable))
-            if resolved.target is not None:
-                listed.extra_folders.append(os.path.dirname(resolved.target))  # noqa: PTH120 - a hot loop
+            self._add_file(name, resolved, folder, listed)
         else:  # never opened, because opening a pipe would wait for a writer
             listed.problems.append(special_file_problem(folder.path_of(name)))
+
+    def _add_file(self, name: str, resolved: ResolvedEntry, folder: Folder, listed: FolderListing) -> None:
+        """Add a file to the listing, or only count it if no skill can have so many files."""
+        if len(listed.files) > self.limits.files and name != listed.marker:
+            listed.left_out += 1
+            return
+        path, location = folder.path_of(name), folder.location_of(name)
+        executable = is_executable(resolved.status)
+        stamp = Stamp.of(resolved.status)
+        listed.files.append(File(name, path, location, folder.name, stamp, executable))
+        if resolved.target is not None:
+            listed.extra_folders.append(os.path.dirname(resolved.target))  # noqa: PTH120 - a hot loop
 
     def _resolve_entry(self, entry: os.DirEntry[str], folder: Folder) -> ResolvedEntry | Problem:
         """Return the file or folder of an entry, following links, or the problem for which it is left out.
@@ -351,6 +364,9 @@ class FolderWalk:
             listed.record_limit(too_deep_problem(folder.path, self.limits))
         else:
             listed.folders.append(folder)
+            if self.stamps is not None and resolved.target is None:
+                with suppress(OutOfRangeError):
+                    self.stamps[folder.location] = packed(resolved.status)
 
 
 def check_readable(root: str) -> None:

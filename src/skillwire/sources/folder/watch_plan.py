@@ -4,8 +4,8 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from skillwire.core.names import parent_paths
 from skillwire.sources.base import Locations
-from skillwire.sources.folder.skill_folder import SkillFolder
 from skillwire.sources.folder.tree import GroupFolder, Tree
 
 
@@ -34,33 +34,31 @@ class WatchPlan:
         """Return the plan for a root and the tree that a scan found below it."""
         deep: set[str] = set()
         flat: set[str] = set()
-        # Copies, because another thread may be rescanning the tree.
-        group_folders, skill_folders = dict(tree.group_folders), dict(tree.skill_folders)
-        parts: dict[str, GroupFolder | SkillFolder] = {**skill_folders, **group_folders}
-        fully_listed = _find_fully_listed(group_folders, skill_folders)
-        pending = [part for path, part in parts.items() if path == ""]
+        # A copy, because another thread may be rescanning the tree.
+        partial = set(tree.partial)
+        partial |= {above for path in partial if path for above in ("", *parent_paths(path))}
+        pending = [""]
         while pending:
-            part = pending.pop()
-            if part.folder.path in fully_listed:
+            path = pending.pop()
+            part = tree.group_folders.get(path) or tree.skill_folders.get(path)
+            if part is None:
+                continue
+            if path not in partial:
                 deep.add(part.folder.target)
                 continue
             flat.update(part.folders)
             if isinstance(part, GroupFolder):
-                pending.extend(parts[path] for path in part.inner if path in parts)
+                pending.extend(part.inner)
         real = os.path.realpath(root)
-        if not parts and os.path.isdir(real):  # noqa: PTH112 - locations are strings throughout
+        if not tree.group_folders and not tree.skill_folders and os.path.isdir(real):  # noqa: PTH112 - locations are strings throughout
             flat.add(real)
         return cls._with_ancestors([os.fspath(root)], deep, flat)
 
     @classmethod
-    def for_skill_folders(cls, skill_folders: Iterable[SkillFolder], locations: Locations) -> "WatchPlan":
+    def for_locations(cls, tree: Tree, locations: Locations) -> "WatchPlan":
         """Return the plan for the skill folders that are at, or contain, one of `locations`."""
         # Select folders and not skills, because a skill that is broken now may be fixed.
-        chosen = [
-            each
-            for each in skill_folders
-            if any(_inside(location, each.folder.location) for location in locations)
-        ]
+        chosen = [each for location in locations if (each := tree.skill_folder_around(location)) is not None]
         folders = {folder for each in chosen for folder in each.folders}
         return cls._with_ancestors(locations, set(), folders)
 
@@ -127,18 +125,28 @@ class WatchPlan:
         )
 
 
-def _find_fully_listed(
-    group_folders: dict[str, GroupFolder], skill_folders: dict[str, SkillFolder]
-) -> set[str]:
-    """Return the paths of folders below which every folder was entered and there are no links."""
-    fully_listed = {path for path, each in skill_folders.items() if each.entered_all}
-    # Longest paths first, so that inner folders are decided before outer ones.
-    for path in sorted(group_folders, key=len, reverse=True):
-        if group_folders[path].entered_all and all(
-            inner in fully_listed for inner in group_folders[path].inner
-        ):
-            fully_listed.add(path)
-    return fully_listed
+class WatchPlanner:
+    """Plans for one root. Makes a new plan only if something that determines it has changed."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self._root = os.fspath(root)
+        self._made_from: tuple[Tree, int] | None = None
+        self._plan = WatchPlan()
+
+    def plan(self, tree: Tree) -> WatchPlan:
+        """Return the plan for the tree that a scan found below the root."""
+        made_from = tree, tree.watch_revision
+        if made_from != self._made_from or not self._is_current():
+            self._plan, self._made_from = WatchPlan.of(self._root, tree), made_from
+        return self._plan
+
+    def _is_current(self) -> bool:
+        """Return whether the root and the folders above it are the same. The tree shows other changes."""
+        now, known = WatchPlan.for_file(self._root), self._plan
+        same_names = (now.ancestors, now.ancestor_parents) == (known.ancestors, known.ancestor_parents)
+        folders = known.ancestor_parents | {os.path.realpath(self._root)}
+        identities = {each for each in known.identities if each[0] in folders}
+        return same_names and identities == set(_identities(folders))
 
 
 def _find_ancestors(location: str) -> set[str]:

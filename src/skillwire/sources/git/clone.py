@@ -20,6 +20,8 @@ from skillwire.sources.git.command import Git, GitError, Output
 _REFS = "refs/skillwire"
 _LISTING_BYTES = 512
 """Assumed average length of a line in a listing, in bytes, which determines where a listing is cut off."""
+_MAX_LISTING_BYTES = 128 * 1024 * 1024
+"""Maximum number of bytes of a listing that are held in memory."""
 ATTRIBUTES = "* -text -crlf -ident !eol !filter !working-tree-encoding\n"
 """Attributes that override the repository's attributes, so that a checkout has the exact bytes in the commit.
 """
@@ -118,7 +120,7 @@ class GitClone:
 
     async def measure(self, folder: GitFolder, limits: Limits) -> FolderSize:
         """Return the size of a folder without checking it out."""
-        max_bytes = _LISTING_BYTES * (limits.entries + 1)
+        max_bytes = min(_LISTING_BYTES * (limits.entries + 1), _MAX_LISTING_BYTES)
         options = ("-r", "-t", "-l", "-z", "--full-tree")
         listing = await self._run("ls-tree", *options, folder.tree, most=max_bytes)
         entries = size = 0
