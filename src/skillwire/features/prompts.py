@@ -21,9 +21,11 @@ from skillwire.features.prompt_arguments import (
 )
 from skillwire.features.prompt_messages import PromptMessages
 from skillwire.features.visible_skills import VisibleSkills
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.bare_names import full_name
+from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
-from skillwire.library.names import did_you_mean, full_name
+from skillwire.library.memo import CatalogMemo
+from skillwire.library.names import did_you_mean
 from skillwire.library.template_overlaps import explain_taken
 from skillwire.protocol.messages import PROMPTS_GET, PROMPTS_LIST, RESOURCES_META, SKILL_META
 from skillwire.safe_text import collapse_lines, quote_if_needed, quoted

@@ -3,9 +3,10 @@
 from skillwire.core.record import SkillRecord
 from skillwire.core.skill_arguments import SkillArguments
 from skillwire.core.template import SkillTemplate
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
+from skillwire.library.memo import CatalogMemo
 from skillwire.library.names import Names, template_names
 from skillwire.library.search import Audience
 from skillwire.protocol.translate import skill_meta

@@ -242,7 +242,8 @@ class Library:
         """Replace the problems of the library itself that `reporter` has reported."""
         async with self._refresh_lock:
             self._reported[reporter] = tuple(problems)
-            self._publish(Change.between(self._catalog, await anyio.to_thread.run_sync(self._compose)))
+            after = replace(self._catalog, reported=self._own_problems)
+            self._publish(Change.between(self._catalog, after))
 
     @property
     def _own_problems(self) -> tuple[Problem, ...]:
@@ -415,8 +416,12 @@ class Library:
         before = self._scans.get(source.label, Scan())
         if self.frozen:
             after = keep_same_skills(before, after)
+        is_new = source.label not in self._scans
         self._scans[source.label] = after
-        self._publish(await anyio.to_thread.run_sync(self._change, before, after))
+        change = await anyio.to_thread.run_sync(self._change, before, after)
+        if change.is_empty and not is_new:
+            self._scans[source.label] = before  # the catalog, which stays, has the records of this scan
+        self._publish(change)
 
     def _publish(self, change: Change) -> None:
         if not change.is_empty:
@@ -429,11 +434,7 @@ class Library:
     def _change(self, before: Scan, after: Scan) -> Change:
         scans = self._labelled_scans()
         catalog = update_catalog(self._catalog, before, after, scans)
-        if catalog is None:
-            catalog = self._compose()
-        elif self._own_problems:
-            catalog = replace(catalog, problems=(*self._own_problems, *catalog.problems))
-        return Change.between(self._catalog, catalog)
+        return Change.between(self._catalog, self._compose() if catalog is None else catalog)
 
     async def skill(self, uri: str) -> SkillRecord:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`, or the source's error."""
@@ -509,7 +510,8 @@ class Library:
 
     def has_fresh(self, uri: object) -> bool:
         """Return whether a skill is listed at `uri` and needs no rescan."""
-        return isinstance(uri, str) and uri in self._catalog.positions and self._stale_skill(uri) is None
+        entry = self._catalog.entries.get(uri) if isinstance(uri, str) else None
+        return entry is not None and entry.listed and self._stale_skill(entry.uri) is None
 
     def validator_of(self, uri: str) -> Validator | None:
         """Return a validator for a file; None if the file is stale or not served, or its source has none."""
@@ -580,8 +582,7 @@ class Library:
 
     def _compose(self) -> Catalog:
         composed = compose(self._labelled_scans(), movable=self._movable)
-        problems = (*self._own_problems, *composed.problems)
-        return replace(composed, problems=problems, visibility=self._visibility)
+        return replace(composed, reported=self._own_problems, visibility=self._visibility)
 
     def _labelled_scans(self) -> list[LabelledScan]:
         return [LabelledScan(label, scan) for label, scan in self._scans.items()]

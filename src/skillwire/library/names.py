@@ -14,6 +14,7 @@ from skillwire.core.record import SkillRecord, Trust
 from skillwire.core.template import SkillTemplate
 from skillwire.core.template_mismatch import explain_values
 from skillwire.errors import RequestError
+from skillwire.library.bare_names import bare_name_owner, full_name
 from skillwire.library.catalog import Catalog, enclosing_skills, entry_in
 from skillwire.library.references import (
     MAX_REFERENCE,
@@ -75,31 +76,6 @@ class Reference:
     """The path of the file or folder. Empty for the skill itself."""
     is_similar: bool = False
     """Whether the name differs from what was written, for example in case."""
-
-
-def bare_name_owner(sharing: Sequence[SkillRecord]) -> SkillRecord | None:
-    """Return the skill that is called by its bare name, or None if none of the skills is.
-
-    `sharing` contains all skills with this name, in the order of their sources. If there are several, the
-    name belongs to the skill from the first of the operator's own sources that has one or, if this source has
-    several, to the skill at its root. A server's skill never takes a name from another skill (H10).
-    """
-    if len(sharing) == 1:
-        return sharing[0]
-    own = [entry for entry in sharing if not entry.origin.foreign]
-    first = [entry for entry in own if entry.origin.source == own[0].origin.source]
-    if len(first) > 1:
-        first = [entry for entry in first if entry.path == entry.name]
-    return first[0] if first else None
-
-
-def full_name(entry: SkillRecord) -> str:
-    """Return the name of a skill that is not called by its bare name.
-
-    The name is the skill path or, if the path has only one segment, `label/path` with the source's label.
-    """
-    path = unquote(entry.path)
-    return path if "/" in entry.path else f"{entry.origin.source}/{path}"
 
 
 def template_names(
