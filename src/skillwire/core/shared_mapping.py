@@ -91,7 +91,7 @@ class SharedMapping(Mapping[Key, Value], Generic[Key, Value]):
         if not isinstance(other, Mapping):
             return NotImplemented
         if isinstance(other, SharedMapping):
-            parts = cast("SharedMapping[object, object]", other)._parts  # noqa: SLF001 - of the same class
+            parts = cast("SharedMapping[object, object]", other)._parts
             if len(parts) == len(self._parts):
                 return all(map(_equal, self._parts, parts))
         return dict(self.items()) == cast("Mapping[object, object]", other)

@@ -1,6 +1,7 @@
 """The Skills extension: `skills/list` and `skills/get`."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
 from skillwire.core.record import Json, SkillRecord
@@ -38,9 +39,11 @@ class ExtensionFeature(Feature):
         return {EXTENSION: {}, **({SEARCH_EXTENSION: {}} if self._with_search else {})}
 
     def validator(self, method: str, call: Call) -> Validator | None:
-        if method == SKILLS_LIST:
-            return None if self._query(call) is not None else self._library.validator()
-        return self._library.validator() if self._library.has_fresh(call.params.get("uri")) else None
+        if method == SKILLS_GET:
+            return self._library.validator_of_skill(call.params.get("uri"))
+        return (
+            None if self._query(call) is not None else self._library.validator_for(partial(self._parts, call))
+        )
 
     async def list(self, call: Call) -> Answer:
         if (query := self._query(call)) is not None:
@@ -79,6 +82,15 @@ class ExtensionFeature(Feature):
             return (entry.uri for entry in catalog.entries.records_from(start) if self._is_listed(entry))
 
         return page_from(listed_from, catalog.entries.position, of=SKILLS_LIST, cursor=cursor)
+
+    def _parts(self, call: Call) -> tuple[object, ...]:
+        """Return what a page is made from: the skills in it, and whether it is the last one."""
+        catalog = self._library.catalog
+        try:
+            shown = self._page(catalog, call.cursor())
+        except BadParamsError:
+            return ()
+        return *(catalog.entries[uri] for uri in shown.keys), shown.next_cursor is None
 
     def _is_listed(self, entry: SkillRecord) -> bool:
         return entry.listed and (self._list_nonconforming or not entry.nonconformities)

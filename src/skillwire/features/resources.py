@@ -213,7 +213,10 @@ class ResourcesFeature(Feature):
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str) or uri in self.documents:
             return None
-        return None if any(each.serves(uri) for each in self._further) else self._library.validator_of(uri)
+        if any(each.serves(uri) for each in self._further):
+            return None
+        # Additional metadata may depend on all skills.
+        return self._library.validator_of(uri, of_catalog=self._runtime_meta is not no_meta)
 
     def updated_uris(self, change: Change) -> Collection[str]:
         documents = {document.uri for document in self.documents.values() if document.differs(change)}

@@ -39,6 +39,7 @@ from skillwire.library.scanning import (
     prepare_all,
 )
 from skillwire.library.search import DEFAULT_LIMIT, Audience, SearchIndex, SearchResults, open_index
+from skillwire.library.validators import CatalogValidator, LookUp, PartValidator
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, Validator, ignore_progress
 
@@ -63,22 +64,6 @@ class Reading:
 
     served: ServedFile
     content: bytes
-
-
-class _CatalogValidator(Validator):
-    """A validator that is current while the library's revision and the file, if any, are unchanged."""
-
-    __slots__ = ("_library", "_of_file", "_revision")
-
-    def __init__(self, library: "Library", of_file: Validator | None = None) -> None:
-        self._library = library
-        self._revision = library.revision
-        self._of_file = of_file
-
-    def is_current(self) -> bool:
-        return self._library.revision == self._revision and (
-            self._of_file is None or self._of_file.is_current()
-        )
 
 
 class Library:
@@ -506,20 +491,53 @@ class Library:
 
     def validator(self) -> Validator | None:
         """Return a validator for the current catalog, or None until it is loaded."""
-        return _CatalogValidator(self) if self.is_loaded else None
+        return CatalogValidator(self) if self.is_loaded else None
+
+    def validator_for(self, look_up: LookUp) -> Validator | None:
+        """Return a validator for a response that is made from some objects of the catalog.
+
+        It is current while `look_up` returns the same objects. Return None until the library is loaded.
+        """
+        return PartValidator(self, look_up) if self.is_loaded else None
 
     def has_fresh(self, uri: object) -> bool:
         """Return whether a skill is listed at `uri` and needs no rescan."""
-        entry = self._catalog.entries.get(uri) if isinstance(uri, str) else None
-        return entry is not None and entry.listed and self._stale_skill(entry.uri) is None
+        return self._fresh(uri) is not None
 
-    def validator_of(self, uri: str) -> Validator | None:
-        """Return a validator for a file; None if the file is stale or not served, or its source has none."""
+    def _fresh(self, uri: object) -> SkillRecord | None:
+        entry = self._catalog.entries.get(uri) if isinstance(uri, str) else None
+        is_fresh = entry is not None and entry.listed and self._stale_skill(entry.uri) is None
+        return entry if is_fresh else None
+
+    def validator_of_skill(self, uri: object) -> Validator | None:
+        """Return a validator for the record of a listed skill; None if it needs a rescan."""
+
+        def look_up() -> tuple[object, ...]:
+            entry = self._fresh(uri)
+            return () if entry is None else (entry,)
+
+        return PartValidator(self, look_up) if self.has_fresh(uri) else None
+
+    def validator_of(self, uri: str, *, of_catalog: bool = False) -> Validator | None:
+        """Return a validator for a file; None if the file is stale or not served, or its source has none.
+
+        It is current while this file and its skill are unchanged, or with `of_catalog`, all skills.
+        """
+        if not (parts := self._file_parts(uri)):
+            return None
+        entry, file, source = parts
+        if (of_file := source.validator(entry, file)) is None:
+            return None
+        if of_catalog:
+            return CatalogValidator(self, of_file)
+        return PartValidator(self, partial(self._file_parts, uri), of_file)
+
+    def _file_parts(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile, Source] | tuple[()]:
+        """Return what a response with a file is made from; nothing if the file is stale or not served."""
         served = self._catalog.files.get(uri)
         if served is None or self._stale_skill(uri) is not None:
-            return None
-        of_file = self._sources[served.entry.origin.source].validator(served.entry, served.file)
-        return None if of_file is None else _CatalogValidator(self, of_file)
+            return ()
+        return served.entry, served.file, self._sources[served.entry.origin.source]
 
     async def read_listed(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         """Read a file as it is listed. Unlike `read`, never scans again.
