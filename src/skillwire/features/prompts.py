@@ -142,15 +142,13 @@ class PromptsFeature(Feature):
     def _names_from(self, start: int) -> Iterator[str]:
         """Yield the names of the prompts from a position on: our own, those of skills, those of templates."""
         yield from self._own[start:]
-        people, number = self._visible_skills.for_people(), len(self._visible_skills.catalog.entries)
+        people, templates = self._visible_skills.for_people(), self._visible_skills.templates_for_people()
         for entry in people.entries(max(0, start - len(self._own))):
             name = _unlike_ours(people.handle(entry.uri), entry, people)
             if name not in self._authored:
                 yield name
-        templates = list(self._visible_skills.templates_for_people())[
-            max(0, start - len(self._own) - number) :
-        ]
-        yield from (name for name in templates if name not in self._authored)
+        before = len(self._own) + len(self._visible_skills.catalog.entries)
+        yield from (name for name in list(templates)[max(0, start - before) :] if name not in self._authored)
 
     def _position(self, name: str) -> int | None:
         """Return the position of a prompt in the list, in which every skill of the catalog has a position."""
