@@ -1,6 +1,6 @@
 """An immutable mapping without an order. A changed copy shares all unchanged parts with the original."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import chain
 from typing import Generic, Self, TypeVar, cast, overload
 
@@ -27,10 +27,12 @@ class SharedMapping(Mapping[Key, Value], Generic[Key, Value]):
         self._count = len(known)
         number = 1 << (len(known) // _PART).bit_length()
         self._mask = mask = number - 1
-        self._parts: list[dict[Key, Value]] = [{} for _ in range(number)] if mask else [known]
+        self._parts: list[dict[Key, Value]] = [known]
         if mask:
+            parts: list[dict[Key, Value]] = [{} for _ in range(number)]
             for key, value in known.items():
-                self._parts[hash(key) & mask][key] = value
+                parts[hash(key) & mask][key] = value
+            self._parts = parts
 
     def updated(self, gone: Iterable[Key], new: Mapping[Key, Value]) -> Self:
         """Return a copy without the keys in `gone`, and with the items in `new`. Unknown keys are ignored."""
@@ -81,6 +83,13 @@ class SharedMapping(Mapping[Key, Value], Generic[Key, Value]):
     def __contains__(self, key: object) -> bool:
         return key in self._parts[hash(key) & self._mask]
 
+    def values(self) -> ValuesView[Value]:
+        return _Values(self)
+
+    def parts(self) -> Sequence[Mapping[Key, Value]]:
+        """Return the parts in which the items are kept."""
+        return self._parts
+
     def __iter__(self) -> Iterator[Key]:
         return chain.from_iterable(self._parts)
 
@@ -100,6 +109,13 @@ class SharedMapping(Mapping[Key, Value], Generic[Key, Value]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({dict(self)!r})"
+
+
+class _Values(ValuesView[Value]):
+    _mapping: SharedMapping[object, Value]
+
+    def __iter__(self) -> Iterator[Value]:
+        return chain.from_iterable(part.values() for part in self._mapping.parts())
 
 
 def _equal(one: object, other: object) -> bool:

@@ -54,7 +54,7 @@ def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
         above=namespace.above(),
         scans=tuple(scans),
         taken=tuple(taken),
-        shared_names=_shared_names(entries, {entry.name for entry in entries.values()}, several=several),
+        shared_names=_shared_names(entries, entries.shared_names(), several=several),
         nonconforming=SharedMapping(nonconforming(entries.values(), several=several)),
         templates=_merge_templates(scans),
         template_overlaps=template_overlaps([labelled.scan.templates for labelled in scans]),

@@ -3,13 +3,15 @@
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
-from typing import ItemsView, Self, TypeVar, ValuesView, overload  # noqa: UP035 - to subclass the views
+from typing import ItemsView, Self, TypeAlias, TypeVar, ValuesView, cast, overload  # noqa: UP035 - to subclass the views
 
 from skillwire.core.record import SkillRecord, Trust
 from skillwire.core.shared_mapping import SharedMapping
 from skillwire.core.sorted_items import SortedItems
 
 Default = TypeVar("Default")
+_Sharing: TypeAlias = SkillRecord | tuple[SkillRecord, ...]
+"""The skill with a name, or all skills with it if there are several."""
 _BLOCK = 256
 """Number of skills that are taken from a sequence at once."""
 
@@ -42,16 +44,22 @@ class SkillTable(Mapping[str, SkillRecord]):
         """Combine the skills of each source. All URIs must differ."""
         self._sources = [_SourceSkills(records) for records in sources]
         self._ends = list(accumulate(len(each.records) for each in self._sources))
-        records = list(self.values())
-        self._by_uri = SharedMapping({entry.uri: entry for entry in records})
-        named: dict[str, list[SkillRecord]] = {}
-        for entry in records:
-            named.setdefault(entry.name, []).append(entry)
-        self._by_name = SharedMapping({name: tuple(sharing) for name, sharing in named.items()})
-        self.withheld_count = sum(map(_is_withheld, records))
+        by_uri: dict[str, SkillRecord] = {}
+        by_name: dict[str, _Sharing] = {}
+        shared: dict[str, list[SkillRecord]] = {}
+        withheld = problems = 0
+        for entry in self.values():
+            by_uri[entry.uri] = entry
+            if (first := by_name.setdefault(name := entry.name, entry)) is not entry:
+                shared.setdefault(name, [cast("SkillRecord", first)]).append(entry)
+            withheld += entry.trust is Trust.WITHHELD
+            problems += len(entry.problems)
+        self.withheld_count = withheld
         """The number of skills that are withheld."""
-        self.problem_count = sum(len(entry.problems) for entry in records)
+        self.problem_count = problems
         """The number of problems of all skills."""
+        self._by_uri = SharedMapping(by_uri)
+        self._by_name = SharedMapping(by_name | {name: tuple(each) for name, each in shared.items()})
 
     def updated(
         self,
@@ -71,7 +79,8 @@ class SkillTable(Mapping[str, SkillRecord]):
         )
         named = {name: copy._sharing(name, self, new) for name in {entry.name for entry in (*gone, *new)}}
         left = {name: sharing for name, sharing in named.items() if sharing}
-        copy._by_name = self._by_name.updated(named.keys() - left.keys(), left)
+        single: dict[str, _Sharing] = {name: each[0] for name, each in left.items() if len(each) == 1}
+        copy._by_name = self._by_name.updated(named.keys() - left.keys(), left | single)
         copy.withheld_count = self.withheld_count - sum(map(_is_withheld, gone)) + sum(map(_is_withheld, new))
         copy.problem_count = (
             self.problem_count
@@ -90,7 +99,12 @@ class SkillTable(Mapping[str, SkillRecord]):
 
     def named(self, name: str) -> tuple[SkillRecord, ...]:
         """Return all skills with this name, in listing order."""
-        return self._by_name.get(name, ())
+        found = self._by_name.get(name, ())
+        return found if isinstance(found, tuple) else (found,)
+
+    def shared_names(self) -> Iterator[str]:
+        """Yield the names that several skills have. Passes over all names."""
+        return (each[0].name for each in self._by_name.values() if isinstance(each, tuple))
 
     @property
     def labels(self) -> list[str]:
