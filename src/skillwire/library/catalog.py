@@ -129,7 +129,7 @@ class Folders(Mapping[str, tuple[str, ...]]):
         return sum(1 for _ in self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Catalog:
     """All skills at one moment.
 

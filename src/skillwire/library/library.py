@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TypeAlias
-from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
@@ -39,6 +38,7 @@ from skillwire.library.scanning import (
     prepare_all,
 )
 from skillwire.library.search import DEFAULT_LIMIT, Audience, SearchIndex, SearchResults, open_index
+from skillwire.library.selected_scans import SelectedScans
 from skillwire.library.validators import CatalogValidator, LookUp, PartValidator
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, Validator, ignore_progress
@@ -90,7 +90,7 @@ class Library:
         self.frozen = frozen
         self._once = once
         self.selection = selection or Selection()
-        self._left_out: dict[str, int] = {}
+        self._selected = SelectedScans(self.selection)
         self._movable = movable
         self._visibility = visibility or VisibilityPolicy()
         self._reported: dict[str, tuple[Problem, ...]] = {}
@@ -126,7 +126,7 @@ class Library:
     @property
     def left_out(self) -> int:
         """The number of skills and templates that `selection` leaves out."""
-        return sum(self._left_out.values())
+        return self._selected.left_out
 
     @property
     def catalog(self) -> Catalog:
@@ -188,7 +188,7 @@ class Library:
                 if by_label.get(source.label) is not source:
                     self._follower.end(source)
                     self._forget(source.label)
-            self._scans |= {label: self._selected(label, scan) for label, (scan, _) in found.items()}
+            self._scans |= {label: self._selected.select(label, scan) for label, (scan, _) in found.items()}
             self._sources = by_label
             self._visibility = visibility or self._visibility
             self.revision += 1  # the same skills may now be read from another source
@@ -242,7 +242,7 @@ class Library:
     def _forget(self, label: str) -> None:
         """Drop all state of a source."""
         self._scans.pop(label, None)
-        self._left_out.pop(label, None)
+        self._selected.forget(label)
         self._subscriptions.drop_source(label)
         self._failures.clear(label)
         self._lost = {uri: entry for uri, entry in self._lost.items() if entry.origin.source != label}
@@ -371,7 +371,7 @@ class Library:
             self._mark_stale(source, where, retry=not isinstance(error, SourceUnavailableError))
             raise
         self._failures.clear(source.label)
-        return self._selected(source.label, scan)
+        return self._selected.select(source.label, scan)
 
     async def _first_scan(self, source: Source, progress: Progress) -> Scan:
         scan, failed = await first_scan(source, progress)
@@ -379,22 +379,7 @@ class Library:
             self._mark_stale(source, EVERYWHERE)
         else:
             self._failures.clear(source.label)
-        return self._selected(source.label, for_one_scan(scan) if self._once else scan)
-
-    def _selected(self, label: str, scan: Scan) -> Scan:
-        """Return a scan without the skills and templates that are not served."""
-        if not self.selection:
-            return scan
-        accepts = self.selection.accepts
-        entries = tuple(
-            each for each in scan.entries if accepts(each.name, unquote(each.path), each.frontmatter)
-        )
-        templates = tuple(
-            each for each in scan.templates if accepts(each.path.rpartition("/")[2], each.path, each.fields)
-        )
-        found = len(scan.entries) + len(scan.templates)
-        self._left_out[label] = found - len(entries) - len(templates)
-        return replace(scan, entries=entries, templates=templates)
+        return self._selected.select(source.label, for_one_scan(scan) if self._once else scan)
 
     async def _swap(self, source: Source, after: Scan) -> None:
         """Publish a catalog with `after` as the scan of `source`. If frozen, keep the same set of skills."""

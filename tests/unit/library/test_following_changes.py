@@ -1,8 +1,10 @@
 """A library that followed many changes has the same catalog, names, lists and texts as a new library."""
 
+import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from weakref import ref
 
 import anyio
 from hypothesis import given, settings
@@ -247,3 +249,25 @@ def test_list_text_is_the_one_that_is_made_from_all_skills() -> None:
             shown = dict(served.visible.for_models())
             assert text.text() == available_skills(shown, options)
             assert text.text(1900) == available_skills(shown, options, before=1900)
+
+
+async def test_earlier_catalogs_are_freed() -> None:
+    memory = MemorySource([MemorySkill("a", {"SKILL.md": skill_md("a")})])
+    source = SortedSource(memory)
+    served = Served([source], VisibilityPolicy(), None)
+    await served.library.load()
+    catalogs: list[ref[Catalog]] = []
+    for number in range(10):
+        await served.facts()
+        uri = "skill://a/SKILL.md"
+        validator = served.validator(SKILLS_GET, uri=uri)
+        assert validator is not None
+        assert validator.is_current()
+        catalogs.append(ref(served.library.catalog))
+        memory.put(MemorySkill(f"b{number}", {"SKILL.md": skill_md(f"b{number}")}))
+        await served.library.rescan_source(source)
+        assert validator.is_current()
+    await served.facts()
+    gc.collect()
+    alive = [each for each in catalogs if each() is not None]
+    assert len(alive) <= 1, "only the catalog from loading is kept, for freezing"
