@@ -118,7 +118,7 @@ class CompletionFeature(Feature):
     async def _names(self, visible: VisibleSkills, typed: str) -> Iterable[str]:
         """Return the names of skills for people, and the skills of templates that begin with the typed text.
 
-        If the typed text begins like a URI, an absolute path or `label:name`, all results begin in the same way.
+        If the typed text begins like a URI, an absolute path or `label:name`, all results begin like that.
         """
         people, templates = visible.for_people(), [*visible.templates_for_people().values()]
         if typed.startswith(SCHEME):
