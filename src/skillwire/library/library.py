@@ -491,7 +491,7 @@ class Library:
 
     def _fresh(self, uri: object) -> SkillRecord | None:
         entry = self._catalog.entries.get(uri) if isinstance(uri, str) else None
-        is_fresh = entry is not None and entry.listed and self._stale_skill(entry.uri) is None
+        is_fresh = entry is not None and entry.listed and entry.origin.source not in self._failures
         return entry if is_fresh else None
 
     def validator_of_skill(self, uri: object) -> Validator | None:
@@ -515,14 +515,22 @@ class Library:
             return None
         if of_catalog:
             return CatalogValidator(self, of_file)
-        return PartValidator(self, partial(self._file_parts, uri), of_file)
+
+        def look_up() -> tuple[object, ...]:
+            catalog, label = self._catalog, entry.origin.source
+            # Without skills inside this skill, the URI cannot belong to another one.
+            if catalog.entries.get(entry.uri) is entry and entry.root not in catalog.above:
+                return () if label in self._failures else (entry, file, self._sources[label])
+            return self._file_parts(uri)
+
+        return PartValidator(self, look_up, of_file)
 
     def _file_parts(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile, Source] | tuple[()]:
         """Return what a response with a file is made from; nothing if the file is stale or not served."""
         served = self._catalog.files.get(uri)
-        if served is None or self._stale_skill(uri) is not None:
+        if served is None or (label := served.entry.origin.source) in self._failures:
             return ()
-        return served.entry, served.file, self._sources[served.entry.origin.source]
+        return served.entry, served.file, self._sources[label]
 
     async def read_listed(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         """Read a file as it is listed. Unlike `read`, never scans again.
