@@ -1,4 +1,4 @@
-"""The cost of one change inside the process: rescan the folder, compose the next catalog, compare them.
+"""The cost of one change inside the process: rescan the folder, update the catalog, and write the lists.
 
     python -m benchmarks.amending ROOT SIZE EDITS
 
@@ -18,14 +18,18 @@ from benchmarks.plan import Plan, turns
 from benchmarks.results import Growth, Series, Table, series_of
 from benchmarks.stdio import PATIENCE
 from benchmarks.trees import Tree
+from skillwire.features.base import Call
 from skillwire.library.change import Change
 from skillwire.library.compose import LabelledScan, compose
 from skillwire.library.library import Library
+from skillwire.protocol.messages import PROMPTS_LIST, RESOURCES_LIST, SKILLS_LIST, TOOLS_LIST
+from skillwire.server.serve_options import ServeOptions, all_features
 from skillwire.sources.base import EVERYWHERE, Locations, Scan, WatchFilter
 from skillwire.sources.folder.source import FolderSource
 
 _COMPOSE = "compose the whole catalog"
 _COMPOSED = 3
+_LISTS = {PROMPTS_LIST, RESOURCES_LIST, SKILLS_LIST, TOOLS_LIST}
 
 
 def measure(trees: Sequence[Tree], plan: Plan) -> list[Series]:
@@ -67,6 +71,7 @@ class _Updates:
 
     def __init__(self, source: _ManualSource, library: Library) -> None:
         self._source = source
+        self._features = all_features(library, ServeOptions())
         self._changed = anyio.Event()
         self.costs: dict[str, list[Cost]] = {}
         library.listen(self._note)
@@ -83,6 +88,16 @@ class _Updates:
         self.costs.setdefault(f"update after {name}: of this, the look at the folder", []).extend(
             self._source.looks
         )
+        with timed(self.costs.setdefault(f"lists after {name}", [])):
+            await self.list_all()
+
+    async def list_all(self) -> None:
+        """Write the first page of every list, and the list of skills for models."""
+        for feature in self._features:
+            feature.instructions()
+            for method, answer in feature.methods().items():
+                if method in _LISTS:
+                    await answer(Call())
 
     def _note(self, _: Change) -> None:
         self._changed.set()
@@ -94,6 +109,8 @@ async def _round(tree: Tree, edits: int) -> dict[str, Cost]:
     library = Library([source])
     await library.load()
     updates = _Updates(source, library)
+    with timed(updates.costs.setdefault("lists of a new library", [])):
+        await updates.list_all()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(library.follow)
         for number, index in enumerate(tree.spread(edits), start=1):

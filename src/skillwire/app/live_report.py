@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from skillwire.app.process import RateLimitedHandler
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import SkillRecord, Trust
-from skillwire.features.resources import Problems, ProblemsDocument
+from skillwire.features.resources import Problems, ProblemsDocument, catalog_problems
 from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
@@ -45,8 +45,10 @@ def report_changes(library: Library, problems: Problems, print_line: Callable[[s
 
     def report(change: Change) -> None:
         nonlocal known
-        before, known = known, problems(change.after)
-        old, new = _differing(before, known)
+        old, new = (), ()
+        if problems is not catalog_problems or change.has_problem_changes:
+            before, known = known, problems(change.after)
+            old, new = _differing(before, known)
         withheld = tuple(_withheld(change, after=False)), tuple(_withheld(change, after=True))
         for line in _lines((*old, *withheld[0]), (*new, *withheld[1])):
             print_line(line)

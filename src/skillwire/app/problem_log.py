@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from skillwire.core.problem import LAST_GOOD_SERVED, Problem, Rule, Severity
 from skillwire.features.resources import ProblemsDocument
+from skillwire.library.catalog import Catalog
+from skillwire.library.change import Change
 from skillwire.library.library import Library
 from skillwire.safe_text import escape_invisible, quoted
 from skillwire.sources.memory import MemorySource
@@ -29,9 +31,17 @@ _MAX_CHARACTERS = 300
 def log_problems(library: Library) -> None:
     """Log the problems of a library as warnings: once when it is loaded, and again when they change."""
     logged: frozenset[str] = frozenset()
+    last: tuple[Catalog, list[object]] | None = None
 
     def log_new() -> None:
-        nonlocal logged
+        nonlocal logged, last
+        before, last = last, (library.catalog, _states(library))
+        if (
+            before is not None
+            and before[1] == last[1]
+            and not Change.between(before[0], last[0]).has_problem_changes
+        ):
+            return
         lines = tuple(_lines(library))
         for line in lines:
             if line not in logged:
@@ -39,6 +49,15 @@ def log_problems(library: Library) -> None:
         logged = frozenset(lines)
 
     library.observe(log_new)
+
+
+def _states(library: Library) -> list[object]:
+    """Return what the lines depend on besides the problems of the catalog."""
+    scans = ((source.place, library.scans.get(source.label)) for source in library.sources)
+    return [
+        (place, None if scan is None else (scan.problems, bool(scan.entries or scan.templates)))
+        for place, scan in scans
+    ]
 
 
 def _lines(library: Library) -> Iterator[str]:

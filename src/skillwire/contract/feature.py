@@ -20,9 +20,10 @@ from skillwire.errors import NotServedError
 from skillwire.features.addition import AddedFeatures
 from skillwire.features.content import with_meta
 from skillwire.features.resources import ExtraResources
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
+from skillwire.library.memo import CatalogMemo
 from skillwire.protocol.translate import contents
 
 _TEMPLATES = {

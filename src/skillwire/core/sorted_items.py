@@ -59,10 +59,38 @@ class SortedItems(Sequence[Item], Generic[Item]):
         copy._set(chunks, firsts, self._key)
         return copy
 
+    def replaced(self, gone: Iterable[Item], new: Iterable[Item]) -> Self:
+        """Return a copy without the items in `gone`, and with those in `new`. See `updated`."""
+        return self.updated([self._key(item) for item in gone], new)
+
+    def differences(self, before: "SortedItems[Item]") -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+        """Return the items that only `before` has, and those that only this sequence has, by identity.
+
+        Parts that the two sequences share are skipped. So the cost follows the changes that lead from one to
+        the other.
+        """
+        chunks = before._chunks  # noqa: SLF001 - of the same class
+        old, new = set(map(id, chunks)), set(map(id, self._chunks))
+        gone = [item for chunk in chunks if id(chunk) not in new for item in chunk]
+        added = [item for chunk in self._chunks if id(chunk) not in old for item in chunk]
+        were, are = set(map(id, gone)), set(map(id, added))
+        return tuple(each for each in gone if id(each) not in are), tuple(
+            each for each in added if id(each) not in were
+        )
+
+    def position_of(self, item: Item) -> int | None:
+        """Return the index of the item that has the same key as `item`, or None if there is none."""
+        return self.position(self._key(item))
+
     def position(self, key: str) -> int | None:
         """Return the index of the item with this key, or None if there is none."""
-        at = self.position_after(key) - 1
-        return at if at >= 0 and self._key(self[at]) == key else None
+        if not self._chunks:
+            return None
+        at = self._chunk_of(key)
+        chunk = self._chunks[at]
+        place = bisect_right(chunk, key, key=self._key) - 1
+        found = place >= 0 and self._key(chunk[place]) == key
+        return (self._ends[at - 1] if at else 0) + place if found else None
 
     def position_after(self, key: str) -> int:
         """Return the number of items whose keys are at most `key`."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import TypeAlias, cast
 
 from skillwire.core.record import Json
@@ -204,13 +205,31 @@ def page(
 ) -> Page:
     """Return the page of `keys` after `cursor`. `position` returns the index of a key, or None if it is gone.
 
+    Raises `BadParamsError` as `page_from` does.
+    """
+    return page_from(lambda start: keys[start : start + size + 1], position, of=of, cursor=cursor, size=size)
+
+
+def page_from(
+    keys_from: Callable[[int], Iterable[str]],
+    position: Callable[[str], int | None],
+    *,
+    of: str,
+    cursor: str | None,
+    size: int = PAGE_SIZE,
+) -> Page:
+    """Return the page after `cursor`, of a list of which only this page is needed.
+
+    `keys_from` returns the keys that are listed from an index on. `position` returns the index of a key, also
+    of a key that is not listed, or None if it is gone.
+
     A cursor names the last key of the previous page, so paging continues there even if the list has changed.
     Raises `BadParamsError` if the cursor does not belong to the list `of`, or if its key is gone.
     """
     start = 0 if cursor is None else _start_after(cursor, of, position)
-    stop = start + size
-    shown = keys[start:stop]
-    return Page(shown, _cursor(of, shown[-1]) if stop < len(keys) else None)
+    found = list(islice(keys_from(start), size + 1))
+    shown = found[:size]
+    return Page(shown, _cursor(of, shown[-1]) if len(found) > size else None)
 
 
 def is_cursor_of(cursor: object, of: str) -> bool:

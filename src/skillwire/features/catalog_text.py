@@ -1,14 +1,15 @@
 """Text for models: how to use skills, and the list of skills, with one element for each skill or template."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
+from itertools import chain, starmap
 from urllib.parse import unquote
 
 from skillwire.core.patterns import matches
 from skillwire.core.record import SkillRecord, when_to_use
 from skillwire.core.template import SkillTemplate
 from skillwire.core.template_mismatch import describe_parameters
+from skillwire.features.skill_groups import SkillGroups
 from skillwire.safe_text import collapse_lines, quote_if_needed
 
 CHARACTERS_PER_TOKEN = 4
@@ -80,32 +81,36 @@ def available_skills(
     *,
     templates: Mapping[str, SkillTemplate] | None = None,
     before: int = 0,
+    pinned: Mapping[str, SkillRecord] | None = None,
+    groups: Callable[[], Iterable[str]] | None = None,
 ) -> str:
     """Return a list of skills, then templates, and notes about what is left out.
 
     `before` is the number of characters before the list. Many clients show a model only the first 2,000
     characters, so a list that does not fit there begins with all names, or with groups of names (F8). Values
     are escaped, so no value can end its own tag.
+
+    Only those skills are written for which there is room. `pinned` has the pinned skills, and `groups`
+    returns the groups of skills. By default, all skills are examined to find them.
     """
     templates = templates or {}
-    ordered = pinned_first(skills, options.pinned)
-    elements = [*starmap(_skill, ordered.items()), *starmap(_template, templates.items())]
+    pinned = find_pinned(skills, options.pinned) if pinned is None else pinned
+    others = (each for each in skills.items() if each[0] not in pinned)
+    elements = chain(starmap(_skill, chain(pinned.items(), others)), starmap(_template, templates.items()))
     budget = options.tokens * CHARACTERS_PER_TOKEN
     head = [FOREIGN] if options.foreign else []
-    if (
-        budget >= FIRST_CHARACTERS
-        and before + sum(len(each) + 1 for each in [*head, *elements]) > FIRST_CHARACTERS
-    ):
-        room = FIRST_CHARACTERS - before - sum(len(each) + 1 for each in head)
-        names = _names_first(ordered, templates, options, min(room, budget))
-        head += [names] if names else []
-        budget -= len(names) + 1 if names else 0
-    lines = list[str]()
-    for line in elements:
-        budget -= len(line) + 1
-        if budget < 0:
-            break
-        lines.append(line)
+    used = before + sum(len(each) + 1 for each in head)
+    if budget >= FIRST_CHARACTERS:
+        first, is_longer = _take(elements, FIRST_CHARACTERS - used)
+        elements = chain(first, elements)
+        if is_longer:
+            listed = _Names(skills, pinned, templates, groups or (lambda: _groups(skills)))
+            names = _names_first(listed, options, min(FIRST_CHARACTERS - used, budget))
+            head += [names] if names else []
+            budget -= len(names) + 1 if names else 0
+    lines, is_longer = _take(elements, budget)
+    if is_longer:  # the last line has no room
+        lines.pop()
     notes = [PARAMETERS] if len(lines) > len(skills) else []
     notes += _left_out(len(skills) - len(lines), options)
     if rest := len(skills) + len(templates) - max(len(lines), len(skills)):
@@ -114,16 +119,25 @@ def available_skills(
     return "\n".join([*head, "<available_skills>", *lines, "</available_skills>", *notes])
 
 
-def pinned_first(skills: Mapping[str, SkillRecord], pinned: Sequence[str]) -> Mapping[str, SkillRecord]:
-    """Return the skills with the pinned ones first, in the order of the patterns."""
-    if not pinned:
-        return skills
+def _take(lines: Iterator[str], room: int) -> tuple[list[str], bool]:
+    """Return lines up to the first that exceeds the room, which is included, and whether one does."""
+    taken = list[str]()
+    for line in lines:
+        taken.append(line)
+        room -= len(line) + 1
+        if room < 0:
+            return taken, True
+    return taken, False
+
+
+def find_pinned(skills: Mapping[str, SkillRecord], patterns: Sequence[str]) -> dict[str, SkillRecord]:
+    """Return the pinned skills, in the order of the patterns."""
     chosen = dict[str, SkillRecord]()
-    for pattern in pinned:
+    for pattern in patterns:
         for handle, entry in skills.items():
             if is_pinned(pattern, handle, entry):
                 chosen.setdefault(handle, entry)
-    return {**chosen, **skills}
+    return chosen
 
 
 def is_pinned(pattern: str, handle: str, entry: SkillRecord) -> bool:
@@ -142,72 +156,64 @@ def _left_out(rest: int, options: ListOptions) -> list[str]:
     return [f"{count} All of them are in `resources/list`.{usage if options.with_tools else ''}"]
 
 
-def _names_first(
-    skills: Mapping[str, SkillRecord], others: Iterable[str], options: ListOptions, room: int
-) -> str:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names in a list."""
+
+    skills: Mapping[str, SkillRecord]
+    pinned: Mapping[str, SkillRecord]
+    templates: Mapping[str, SkillTemplate]
+    groups: Callable[[], Iterable[str]]
+
+    def __len__(self) -> int:
+        return len(self.skills) + len(self.templates)
+
+    def __iter__(self) -> Iterator[str]:
+        others = (name for name in self.skills if name not in self.pinned)
+        return map(plain_name, chain(self.pinned, others, self.templates))
+
+
+def _names_first(names: _Names, options: ListOptions, room: int) -> str:
     """Return a line with all names if it has at most `room` characters, else with pinned names and groups.
 
     Return an empty string if there is no room for either.
     """
-    names = [*map(_plain_name, skills), *map(_plain_name, others)]
-    every = f"All {len(names):,} names: {', '.join(names)}"
-    if len(every) <= room:
-        return every
+    start = f"All {len(names):,} names: "
+    every, _, has_more = _joined(names, room - len(start) + len(", "))
+    if not has_more:
+        return start + every
     end = f" `{SEARCH_SKILLS}` finds skills by what they do." if options.with_search else ""
-    pinned = [
-        _plain_name(handle)
-        for handle, entry in skills.items()
-        if any(is_pinned(pattern, handle, entry) for pattern in options.pinned)
-    ]
     parts = [f"There are {len(names):,} skills."]
-    if pinned:
-        shown, rest = _joined(pinned, room - len(parts[0]) - len(end) - 40)
+    if names.pinned:
+        shown, number, _ = _joined(map(plain_name, names.pinned), room - len(parts[0]) - len(end) - 40)
+        rest = len(names.pinned) - number
         parts.append(f"First of all: {shown}{f', and {rest:,} more' if rest else ''}.")
     used = sum(len(part) + 1 for part in parts) + len(end)
-    groups, rest = _joined(_groups(skills), room - used - 60)
-    if groups:
-        more = ", and others" if rest else ""
-        parts.append(f"Names, and groups with their numbers of skills: {groups}{more}.")
+    shown, _, has_more = _joined(names.groups(), room - used - 60)
+    if shown:
+        more = ", and others" if has_more else ""
+        parts.append(f"Names, and groups with their numbers of skills: {shown}{more}.")
     line = " ".join(parts) + end
     return line if len(line) <= room else ""
 
 
-def _joined(names: Sequence[str], room: int) -> tuple[str, int]:
-    """Return as many names as fit into `room` characters, and how many are left out."""
+def _joined(names: Iterable[str], room: int) -> tuple[str, int, bool]:
+    """Return as many names as fit into `room` characters, their number, and whether there are more."""
     shown = list[str]()
     for name in names:
-        room -= len(name) + 2
+        room -= len(name) + len(", ")
         if room < 0:
-            break
+            return ", ".join(shown), len(shown), True
         shown.append(name)
-    return ", ".join(shown), len(names) - len(shown)
+    return ", ".join(shown), len(shown), False
 
 
-def _groups(skills: Mapping[str, SkillRecord]) -> list[str]:
-    """Return groups of skills, the largest first, then the names of the skills that are in no group.
-
-    Skills in one folder are a group, such as `team/ (12)`. So are skills at the top whose names begin with
-    the same word, such as `azure-* (40)`.
-    """
-    paths = {handle: unquote(entry.path).split("/") for handle, entry in skills.items()}
-    common = 0
-    while len({tuple(path[: common + 1]) for path in paths.values()}) == 1 and all(
-        len(path) > common + 1 for path in paths.values()
-    ):
-        common += 1
-    grouped = dict[str, list[str]]()
-    for handle, path in paths.items():
-        inner = path[common:]
-        label = f"{'/'.join(path[: common + 1])}/" if len(inner) > 1 else f"{inner[0].partition('-')[0]}-*"
-        grouped.setdefault(label, []).append(handle)
-    large = [(label, handles) for label, handles in grouped.items() if len(handles) > 1]
-    large.sort(key=lambda each: -len(each[1]))  # equally large groups stay in the order of the list
-    alone = (handles[0] for handles in grouped.values() if len(handles) == 1)
-    counted = (f"{_plain_name(label)} ({len(handles):,})" for label, handles in large)
-    return [*counted, *map(_plain_name, alone)]
+def _groups(skills: Mapping[str, SkillRecord]) -> Iterable[str]:
+    handles = {entry.uri: handle for handle, entry in skills.items()}
+    return SkillGroups(handles).shown(lambda uri: plain_name(handles[uri]), plain_name)
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return a name as one word outside of tags."""
     return _escaped(quote_if_needed(name))
 

@@ -13,6 +13,7 @@ from skillwire.features.template_paths import complete_paths, suggest_values
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import entry_in
 from skillwire.library.library import Library
+from skillwire.library.memo import CatalogMemo
 from skillwire.protocol.messages import COMPLETE, FILE_TEMPLATE
 
 _MAX_VALUES = 100
@@ -28,6 +29,9 @@ class CompletionFeature(Feature):
         """Create the feature. With `visible_skills`, it also completes prompts, and omits withheld skills."""
         self._library = library
         self._visible_skills = visible_skills
+        self._handles = CatalogMemo(
+            lambda _: () if visible_skills is None else tuple(visible_skills.for_people())
+        )
 
     def methods(self) -> Mapping[str, Method]:
         return {COMPLETE: self.complete}
@@ -59,7 +63,7 @@ class CompletionFeature(Feature):
             case "ref/prompt", "name" if (
                 self._visible_skills is not None and reference.get("name") == BY_NAME
             ):
-                return await _names(self._visible_skills, typed)
+                return await self._names(self._visible_skills, typed)
             case "ref/prompt", parameter:
                 return await self._prompt_values(call, reference.get("name"), parameter, typed)
             case "ref/resource", "skill" if reference.get("uri") == FILE_TEMPLATE:
@@ -111,6 +115,29 @@ class CompletionFeature(Feature):
         every, visible = self._library.catalog.entries.values(), self._visible_skills
         return every if visible is None else (entry for entry in every if visible.is_visible(entry))
 
+    async def _names(self, visible: VisibleSkills, typed: str) -> Iterable[str]:
+        """Return the names of skills for people, and the skills of templates that begin with the typed text.
+
+        If the typed text begins like a URI, an absolute path or `label:name`, all results begin like that.
+        """
+        people, templates = visible.for_people(), [*visible.templates_for_people().values()]
+        if typed.startswith(SCHEME):
+            paths = await complete_paths(templates, unquote(typed.removeprefix(SCHEME)))
+            instances = [root_uri(path.split("/")) for path in paths]
+            return dict.fromkeys([*(entry.root for entry in people.values()), *instances])
+        found = [*self._handles.of(visible.catalog), *await complete_paths(templates, typed)]
+        label, colon, _ = typed.partition(":")
+        if typed.startswith("/") or (label and colon):
+            start = "/" if typed.startswith("/") else f"{label}:"
+            own = "" if start == "/" else label
+            entries = (entry for entry in people.values() if own in {"", entry.origin.source})
+            described = (each for each in templates if own in {"", each.label})
+            paths = await complete_paths(described, typed.removeprefix(start))
+            if own:
+                paths = [path for path in paths if not visible.names.is_taken(own, path)]
+            found += [start + path for path in (*(unquote(each.path) for each in entries), *paths)]
+        return dict.fromkeys(found)
+
     async def _values(self, pattern: str, parameter: str, typed: str) -> Sequence[str]:
         """Return values for a parameter of the template whose URI is `pattern`. Empty if there is none."""
         templates = self._library.catalog.templates
@@ -118,30 +145,6 @@ class CompletionFeature(Feature):
         if template is None:
             return ()
         return await suggest_values(template, parameter, typed)
-
-
-async def _names(visible: VisibleSkills, typed: str) -> Iterable[str]:
-    """Return the names of skills for people, and the skills of templates that begin with the typed text.
-
-    If the typed text begins like a URI, an absolute path or `label:name`, all results begin in the same way.
-    """
-    people, templates = visible.for_people(), [*visible.templates_for_people().values()]
-    if typed.startswith(SCHEME):
-        paths = await complete_paths(templates, unquote(typed.removeprefix(SCHEME)))
-        instances = [root_uri(path.split("/")) for path in paths]
-        return dict.fromkeys([*(entry.root for entry in people.values()), *instances])
-    found = [*people, *await complete_paths(templates, typed)]
-    label, colon, _ = typed.partition(":")
-    if typed.startswith("/") or (label and colon):
-        start = "/" if typed.startswith("/") else f"{label}:"
-        own = "" if start == "/" else label
-        entries = (entry for entry in people.values() if own in {"", entry.origin.source})
-        described = (each for each in templates if own in {"", each.label})
-        paths = await complete_paths(described, typed.removeprefix(start))
-        if own:
-            paths = [path for path in paths if not visible.names.is_taken(own, path)]
-        found += [start + path for path in (*(unquote(each.path) for each in entries), *paths)]
-    return dict.fromkeys(found)
 
 
 def _matching(candidates: Iterable[str], typed: str) -> Iterable[str]:

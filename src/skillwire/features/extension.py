@@ -1,38 +1,18 @@
 """The Skills extension: `skills/list` and `skills/get`."""
 
-from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
-from skillwire.core.record import Json
+from skillwire.core.record import Json, SkillRecord
 from skillwire.errors import BadParamsError
-from skillwire.features.base import Answer, Call, Feature, Method, page
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.features.base import Answer, Call, Feature, Method, Page, page_from
+from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
 from skillwire.library.search import DEFAULT_LIMIT
 from skillwire.protocol.messages import EXTENSION, QUERY_META, SEARCH_EXTENSION, SKILLS_GET, SKILLS_LIST
 from skillwire.protocol.translate import skill_entry
 from skillwire.sources.base import Validator
-
-
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """The listed skills, and their positions among all skills of the catalog."""
-
-    keys: tuple[str, ...]
-    places: tuple[int, ...]
-    """Position of each listed skill among all skills."""
-    every: Mapping[str, int]
-    """Position of each skill by URI, including skills that are not listed."""
-
-    def position(self, uri: str) -> int | None:
-        """Return the index in `keys` of the last listed skill up to `uri`, or -1 if `uri` precedes them all.
-
-        Return None if no skill has this URI. A cursor stays valid when its skill is no longer listed.
-        """
-        place = self.every.get(uri)
-        return None if place is None else bisect_right(self.places, place) - 1
 
 
 class ExtensionFeature(Feature):
@@ -51,7 +31,6 @@ class ExtensionFeature(Feature):
         self._library = library
         self._list_nonconforming = list_nonconforming
         self._with_search = with_search
-        self._listing = CatalogMemo(self._listed)
 
     def methods(self) -> Mapping[str, Method]:
         return {SKILLS_LIST: self.list, SKILLS_GET: self.get}
@@ -60,9 +39,11 @@ class ExtensionFeature(Feature):
         return {EXTENSION: {}, **({SEARCH_EXTENSION: {}} if self._with_search else {})}
 
     def validator(self, method: str, call: Call) -> Validator | None:
-        if method == SKILLS_LIST:
-            return None if self._query(call) is not None else self._library.validator()
-        return self._library.validator() if self._library.has_fresh(call.params.get("uri")) else None
+        if method == SKILLS_GET:
+            return self._library.validator_of_skill(call.params.get("uri"))
+        return (
+            None if self._query(call) is not None else self._library.validator_for(partial(self._parts, call))
+        )
 
     async def list(self, call: Call) -> Answer:
         if (query := self._query(call)) is not None:
@@ -78,8 +59,7 @@ class ExtensionFeature(Feature):
 
     def _page(self, call: Call) -> Answer:
         catalog = self._library.catalog
-        listing = self._listing.of(catalog)
-        shown = page(listing.keys, listing.position, of=SKILLS_LIST, cursor=call.cursor())
+        shown = self._page(catalog, call.cursor())
         return Answer(shown.result("skills", [skill_entry(catalog.entries[uri]) for uri in shown.keys]))
 
     async def get(self, call: Call) -> Answer:
@@ -98,17 +78,29 @@ class ExtensionFeature(Feature):
             raise BadParamsError(f"`{QUERY_META}` must be an object with a `text` and, optionally, a `limit`")
         found = await self._library.search(text, limit=limit, cursor=cursor)
         catalog = self._library.catalog
-        left_out = frozenset[str]() if self._list_nonconforming else catalog.nonconforming.keys()
-        uris = (each.uri for each in found.results if each.uri not in left_out)
+        entries = (catalog.entries.get(each.uri) for each in found.results)
         result: dict[str, Json] = {
-            "skills": [skill_entry(catalog.entries[uri]) for uri in uris if uri in catalog.positions],
+            "skills": [skill_entry(each) for each in entries if each and self._is_listed(each)],
             "_meta": {QUERY_META: {"total": found.total, "weak": found.weak}},
         }
         return Answer(result if found.next_cursor is None else {**result, "nextCursor": found.next_cursor})
 
-    def _listed(self, catalog: Catalog) -> _Listing:
-        left_out = frozenset[str]() if self._list_nonconforming else catalog.nonconforming.keys()
-        if not left_out:
-            return _Listing(catalog.listing, tuple(range(len(catalog.listing))), catalog.positions)
-        keys = tuple(uri for uri in catalog.listing if uri not in left_out)
-        return _Listing(keys, tuple(catalog.positions[uri] for uri in keys), catalog.positions)
+    def _page(self, catalog: Catalog, cursor: str | None) -> Page:
+        """Return a page of the listed skills. A cursor stays valid when its skill is no longer listed."""
+
+        def listed_from(start: int) -> Iterator[str]:
+            return (entry.uri for entry in catalog.entries.records_from(start) if self._is_listed(entry))
+
+        return page_from(listed_from, catalog.entries.position, of=SKILLS_LIST, cursor=cursor)
+
+    def _parts(self, call: Call) -> tuple[object, ...]:
+        """Return what a page is made from: the skills in it, and whether it is the last one."""
+        catalog = self._library.catalog
+        try:
+            shown = self._page(catalog, call.cursor())
+        except BadParamsError:
+            return ()
+        return *(catalog.entries[uri] for uri in shown.keys), shown.next_cursor is None
+
+    def _is_listed(self, entry: SkillRecord) -> bool:
+        return entry.listed and (self._list_nonconforming or not entry.nonconformities)

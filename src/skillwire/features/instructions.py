@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from skillwire.features.base import Feature, Method
-from skillwire.features.catalog_text import ListOptions, available_skills, usage_text
+from skillwire.features.catalog_text import ListOptions, usage_text
+from skillwire.features.list_text import SkillListText
 from skillwire.features.visible_skills import VisibleSkills
 
 
@@ -15,6 +16,7 @@ class InstructionsFeature(Feature):
 
     def __init__(self, visible_skills: VisibleSkills, options: ListOptions) -> None:
         self._visible_skills, self._options = visible_skills, options
+        self._list = SkillListText(visible_skills, options)
 
     def without_tool_names(self) -> "InstructionsFeature":
         """Return a copy that names no tools, for servers whose own tools have the same names."""
@@ -30,5 +32,4 @@ class InstructionsFeature(Feature):
         if not skills and not templates:
             return ""
         usage = usage_text(self._options, ask_again=True)
-        listed = available_skills(skills, self._options, templates=templates, before=len(usage) + 2)
-        return f"{usage}\n\n{listed}"
+        return f"{usage}\n\n{self._list.text(before=len(usage) + 2)}"

@@ -10,9 +10,9 @@ from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import NotServedError, RequestError
 from skillwire.features.content import with_meta
 from skillwire.features.resources import UnlistedResources
-from skillwire.library.catalog import CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.library import Library, Reading
+from skillwire.library.memo import CatalogMemo
 from skillwire.library.names import Names
 from skillwire.protocol.translate import contents
 

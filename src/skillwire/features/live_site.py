@@ -24,9 +24,10 @@ from skillwire.features.website import (
     read_skill_files,
     render_site_index,
 )
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
+from skillwire.library.memo import CatalogMemo
 from skillwire.protocol.archive_rules import ArchiveError
 from skillwire.protocol.discovery import INDEX_FILE, Artifact
 from skillwire.safe_text import escape_invisible, quoted

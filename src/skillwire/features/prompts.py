@@ -1,8 +1,7 @@
 """Skills as MCP prompts: one for each skill or template, one that takes a name, and prompts from code."""
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -10,7 +9,7 @@ from skillwire.core.names import SCHEME, SKILL_FILE
 from skillwire.core.record import Json, SkillRecord
 from skillwire.core.template import SkillTemplate
 from skillwire.errors import BadParamsError
-from skillwire.features.base import Answer, Call, Feature, ListKind, Method, page
+from skillwire.features.base import Answer, Call, Feature, ListKind, Method, page, page_from
 from skillwire.features.catalog_text import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
 from skillwire.features.content import text_block, with_meta
 from skillwire.features.prompt_arguments import (
@@ -22,9 +21,9 @@ from skillwire.features.prompt_arguments import (
 )
 from skillwire.features.prompt_messages import PromptMessages
 from skillwire.features.visible_skills import VisibleSkills
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.bare_names import full_name
 from skillwire.library.change import Change
-from skillwire.library.names import did_you_mean, full_name
+from skillwire.library.names import did_you_mean
 from skillwire.library.template_overlaps import explain_taken
 from skillwire.protocol.messages import PROMPTS_GET, PROMPTS_LIST, RESOURCES_META, SKILL_META
 from skillwire.safe_text import collapse_lines, quote_if_needed, quoted
@@ -80,15 +79,6 @@ def render_prompt(skill: "Skill") -> Answer:
     return Answer({"description": collapse_lines(skill.description), "messages": [message]})
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """The names of all prompts in order, their positions, and the description of the prompt `BY_NAME`."""
-
-    names: Sequence[str]
-    places: Mapping[str, int]
-    by_name: str
-
-
 class PromptsFeature(Feature):
     """Offers skills as prompts, for people to start.
 
@@ -110,14 +100,15 @@ class PromptsFeature(Feature):
         self._visible_skills = visible_skills
         self._tokens = tokens
         self._authored = dict(authored or {})
-        self._prompts = CatalogMemo(self._named)
-        self._lists = CatalogMemo(self._listed)
+        self._own = tuple(dict.fromkeys((BY_NAME, *self._authored)))
+        self._positions = {name: position for position, name in enumerate(self._own)}
 
     def methods(self) -> Mapping[str, Method]:
         return {PROMPTS_LIST: self.list, PROMPTS_GET: self.get}
 
     def claims(self, method: str, call: Call) -> bool:
-        return method == PROMPTS_GET and call.params.get("name") in self._listing.places
+        name = call.params.get("name")
+        return method == PROMPTS_GET and isinstance(name, str) and self._position(name) is not None
 
     def lists(self) -> Collection[ListKind]:
         return (ListKind.PROMPTS,)
@@ -129,8 +120,7 @@ class PromptsFeature(Feature):
         return (ListKind.PROMPTS,) if differs else ()
 
     async def list(self, call: Call) -> Answer:
-        listing = self._listing
-        shown = page(listing.names, listing.places.get, of=PROMPTS_LIST, cursor=call.cursor())
+        shown = page_from(self._names_from, self._position, of=PROMPTS_LIST, cursor=call.cursor())
         return Answer(shown.result("prompts", [self._described(name) for name in shown.keys]))
 
     async def get(self, call: Call) -> Answer:
@@ -149,23 +139,44 @@ class PromptsFeature(Feature):
         text = collapse_lines(prompt.description if is_template else prompt.shown_description)
         return text if self._frame is None else f"{label_of(prompt)} says: {quoted(text, None)}"
 
-    @property
-    def _listing(self) -> "_Listing":
-        return self._lists.of(self._visible_skills.catalog)
+    def _names_from(self, start: int) -> Iterator[str]:
+        """Yield the names of the prompts from a position on: our own, those of skills, those of templates."""
+        yield from self._own[start:]
+        people, templates = self._visible_skills.for_people(), self._visible_skills.templates_for_people()
+        for entry in people.entries(max(0, start - len(self._own))):
+            name = _unlike_ours(people.handle(entry.uri), entry, people)
+            if name not in self._authored:
+                yield name
+        before = len(self._own) + len(self._visible_skills.catalog.entries)
+        yield from (name for name in list(templates)[max(0, start - before) :] if name not in self._authored)
 
-    def _listed(self, catalog: Catalog) -> "_Listing":
-        prompts = self._prompts.of(catalog)
-        own = (BY_NAME, *self._authored)
-        names = [*dict.fromkeys(own), *(name for name in prompts if name not in self._authored)]
-        return _Listing(names, {name: place for place, name in enumerate(names)}, self._by_name())
+    def _position(self, name: str) -> int | None:
+        """Return the position of a prompt in the list, in which every skill of the catalog has a position."""
+        if (own := self._positions.get(name)) is not None:
+            return own
+        prompt, entries = self._prompt(name), self._visible_skills.catalog.entries
+        if isinstance(prompt, SkillRecord):
+            return len(self._own) + (entries.position(prompt.uri) or 0)
+        templates = [*self._visible_skills.templates_for_people()]
+        return None if prompt is None else len(self._own) + len(entries) + templates.index(name)
+
+    def _prompt(self, name: str) -> SkillRecord | SkillTemplate | None:
+        """Return the skill or template with a prompt of this name, or None."""
+        if (template := self._visible_skills.templates_for_people().get(name)) is not None:
+            return template
+        people = self._visible_skills.for_people()
+        ours = people.get(BY_NAME)
+        if ours is not None and name == _unlike_ours(BY_NAME, ours, people):
+            return ours
+        return None if name == BY_NAME else people.get(name)
 
     def _described(self, name: str) -> dict[str, Json]:
         if (authored := self._authored.get(name)) is not None:
             return describe_prompt(name, authored)
         if name == BY_NAME:
-            description = self._listing.by_name
-            return {"name": BY_NAME, "description": description, "arguments": by_name_arguments()}
-        prompt = self._prompts.of(self._visible_skills.catalog)[name]
+            return self._by_name()
+        prompt = self._prompt(name)
+        assert prompt is not None, "the names of the list are those of prompts"
         described: dict[str, Json] = {"name": name, "description": self._description(prompt)}
         if arguments := prompt_arguments(prompt, framed=self._frame is not None):
             described["arguments"] = arguments
@@ -182,12 +193,12 @@ class PromptsFeature(Feature):
         Raises `BadParamsError` for an unknown prompt or skill, and for a skill that people may not start.
         """
         name, arguments = call.text("name"), call.part("arguments")
-        prompt = None if name == BY_NAME else self._prompts.of(self._visible_skills.catalog).get(name)
+        prompt = None if name == BY_NAME else self._prompt(name)
         if name == BY_NAME:
             name = arguments.text("name")
             entry = self._visible_skills.names.find(name, offered=self._offered())
         elif prompt is None:
-            hint = did_you_mean(name, self._listing.names)
+            hint = did_you_mean(name, self._names_from(0))
             raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {hint}" if hint else ""))
         elif isinstance(prompt, SkillTemplate):
             uri = prompt.expand(template_values(prompt, name, arguments))
@@ -210,23 +221,23 @@ class PromptsFeature(Feature):
         reason = explain_taken(path, owner, remedy)
         raise BadParamsError(f"the prompt {quoted(name)} cannot start this skill; {reason}")
 
-    def _offered(self) -> "list[str]":
-        """Return the names for the prompt `BY_NAME`: skills, and templates, whose parameters need values."""
-        return [*self._visible_skills.for_people(), *self._visible_skills.templates_for_people()]
+    def _offered(self) -> Iterator[str]:
+        """Yield the names for the prompt `BY_NAME`: skills, and templates, whose parameters need values."""
+        return chain(self._visible_skills.for_people(), self._visible_skills.templates_for_people())
 
-    def _named(self, _catalog: Catalog) -> dict[str, SkillRecord | SkillTemplate]:
-        skills = self._visible_skills.for_people()  # also uses the catalog that is passed as `_catalog`
-        named = {_unlike_ours(name, entry, skills): entry for name, entry in skills.items()}
-        return {**named, **self._visible_skills.templates_for_people()}
-
-    def _by_name(self) -> str:
+    def _by_name(self) -> dict[str, Json]:
         budget = self._tokens * CHARACTERS_PER_TOKEN
-        names = self._offered()
-        lengths = accumulate(len(name) + 2 for name in names)
-        shown = sum(length <= budget for length in lengths)
-        rest = f" and {len(names) - shown:,} more" if shown < len(names) else ""
-        skills = f" Skills: {', '.join(map(quote_if_needed, names[:shown]))}{rest}." if names else ""
-        return f"Start a skill by its name.{skills}"
+        count = len(self._visible_skills.for_people()) + len(self._visible_skills.templates_for_people())
+        shown: list[str] = []
+        for name in self._offered():
+            budget -= len(name) + len(", ")
+            if budget < 0:
+                break
+            shown.append(quote_if_needed(name))
+        rest = f" and {count - len(shown):,} more" if len(shown) < count else ""
+        skills = f" Skills: {', '.join(shown)}{rest}." if count else ""
+        description = f"Start a skill by its name.{skills}"
+        return {"name": BY_NAME, "description": description, "arguments": by_name_arguments()}
 
 
 def _unlike_ours(name: str, entry: SkillRecord, taken: Container[str]) -> str:

@@ -1,8 +1,9 @@
 """Skills as MCP resources, and the interfaces for further documents, listed resources and unlisted URIs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import orjson
@@ -10,12 +11,13 @@ import orjson
 from skillwire.core.mime import JSON
 from skillwire.core.names import SCHEME
 from skillwire.core.problem import Problem
-from skillwire.core.record import Json, LiveFile, SkillRecord
-from skillwire.features.base import Answer, Call, Feature, ListKind, Method, page
+from skillwire.core.record import Json, LiveFile, SkillRecord, Trust
+from skillwire.features.base import Answer, Call, Feature, ListKind, Method, page_from
 from skillwire.features.content import RuntimeMeta, no_meta, with_meta
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change, Edit
 from skillwire.library.library import Library, Reading
+from skillwire.library.memo import CatalogMemo
 from skillwire.protocol.messages import FILE_TEMPLATE, RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES
 from skillwire.protocol.translate import contents, file_resource, skill_meta, template_resource
 from skillwire.sources.base import Validator
@@ -116,11 +118,14 @@ class ProblemsDocument(Document):
         self.problems = problems
 
     def listed(self, catalog: Catalog) -> bool:
-        return bool(catalog.withheld or self.problems(catalog))
+        has_problems = catalog.has_problems if self.problems is catalog_problems else self.problems(catalog)
+        return bool(catalog.entries.withheld_count or has_problems)
 
     def differs(self, change: Change) -> bool:
-        before, after = change.before, change.after
-        return before.withheld != after.withheld or self.problems(before) != self.problems(after)
+        withheld = (entry for edit in change.edits for entry in edit.entries if entry.trust is Trust.WITHHELD)
+        if self.problems is catalog_problems:
+            return change.has_problem_changes or any(withheld)
+        return any(withheld) or self.problems(change.before) != self.problems(change.after)
 
     async def render(self, catalog: Catalog) -> bytes:
         problems = [problem.to_json() for problem in self.problems(catalog)]
@@ -129,10 +134,12 @@ class ProblemsDocument(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class _Listing:
+class _Others:
+    """What is listed after the skills: extra resources, then documents."""
+
+    further: Mapping[str, dict[str, Json]]
     keys: tuple[str, ...]
     positions: Mapping[str, int]
-    further: Mapping[str, dict[str, Json]]
 
 
 class ResourcesFeature(Feature):
@@ -153,7 +160,7 @@ class ResourcesFeature(Feature):
         self._runtime_meta = runtime_meta
         self._unlisted = unlisted
         self.documents = {document.uri: document for document in documents}
-        self._listing = CatalogMemo(self._listed)
+        self._others = CatalogMemo(self._list_others)
 
     def methods(self) -> Mapping[str, Method]:
         return {
@@ -170,7 +177,7 @@ class ResourcesFeature(Feature):
         if (
             change.has_added_or_removed_skills
             or change.has_template_changes
-            or change.before.nonconforming.keys() != change.after.nonconforming.keys()
+            or any(map(_is_refused_differently, change.edits))
             or any(map(_is_listed_differently, change.edits))
             or any(each.listed(change.before) != each.listed(change.after) for each in documents)
             or any(each.listed_differently(change) for each in self._further)
@@ -206,7 +213,10 @@ class ResourcesFeature(Feature):
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str) or uri in self.documents:
             return None
-        return None if any(each.serves(uri) for each in self._further) else self._library.validator_of(uri)
+        if any(each.serves(uri) for each in self._further):
+            return None
+        # Additional metadata may depend on all skills.
+        return self._library.validator_of(uri, of_catalog=self._runtime_meta is not no_meta)
 
     def updated_uris(self, change: Change) -> Collection[str]:
         documents = {document.uri for document in self.documents.values() if document.differs(change)}
@@ -219,11 +229,18 @@ class ResourcesFeature(Feature):
         Other files of skills are not listed.
         """
         catalog = self._library.loaded if self._library.frozen else self._library.catalog
-        listing = self._listing.of(catalog)
-        shown = page(listing.keys, listing.positions.get, of=RESOURCES_LIST, cursor=call.cursor())
-        return Answer(
-            shown.result("resources", [self._resource(catalog, listing, uri) for uri in shown.keys])
-        )
+        entries, others = catalog.entries, self._others.of(catalog)
+
+        def keys_from(start: int) -> Iterator[str]:
+            skills = (entry.uri for entry in entries.records_from(start))
+            return chain(skills, others.keys[max(0, start - len(entries)) :])
+
+        def position(uri: str) -> int | None:
+            other = others.positions.get(uri)
+            return entries.position(uri) if other is None else len(entries) + other
+
+        shown = page_from(keys_from, position, of=RESOURCES_LIST, cursor=call.cursor())
+        return Answer(shown.result("resources", [self._resource(catalog, others, uri) for uri in shown.keys]))
 
     async def list_templates(self, call: Call) -> Answer:
         call.reject_cursor()
@@ -266,7 +283,7 @@ class ResourcesFeature(Feature):
 
     def documents_changed(self) -> None:
         """Refresh the listing after a document changed without a change of the catalog."""
-        self._listing = CatalogMemo(self._listed)
+        self._others = CatalogMemo(self._list_others)
 
     def find_owner(self, uri: str) -> SkillRecord | None:
         """Return the skill to which a file URI or an unlisted URI belongs, or None."""
@@ -287,14 +304,14 @@ class ResourcesFeature(Feature):
             return None
         return next((each for each in self._unlisted if each.serves(uri)), None)
 
-    def _listed(self, catalog: Catalog) -> "_Listing":
+    def _list_others(self, catalog: Catalog) -> "_Others":
         documents = [uri for uri, document in self.documents.items() if document.listed(catalog)]
         further = {uri: entry for each in self._further for uri, entry in each.resources(catalog).items()}
-        keys = (*catalog.entries, *further, *documents)
-        return _Listing(keys, {uri: position for position, uri in enumerate(keys)}, further)
+        keys = (*further, *documents)
+        return _Others(further, keys, {uri: position for position, uri in enumerate(keys)})
 
-    def _resource(self, catalog: Catalog, listing: "_Listing", uri: str) -> dict[str, Json]:
-        if (further := listing.further.get(uri)) is not None:
+    def _resource(self, catalog: Catalog, others: "_Others", uri: str) -> dict[str, Json]:
+        if (further := others.further.get(uri)) is not None:
             return further
         if (document := self.documents.get(uri)) is not None:
             return _document_resource(document)
@@ -310,6 +327,12 @@ def _document_resource(document: Document) -> dict[str, Json]:
         "description": document.description,
         "mimeType": document.mime_type,
     }
+
+
+def _is_refused_differently(edit: Edit) -> bool:
+    """Return whether an edit changes that strict clients refuse the skill."""
+    before, after = (bool(entry.nonconformities) for entry in edit.entries)
+    return before != after
 
 
 def _is_listed_differently(edit: Edit) -> bool:

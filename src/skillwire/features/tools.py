@@ -13,7 +13,7 @@ from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import BadParamsError, ConflictError, SkillwireError
 from skillwire.features.base import Answer, Call, Feature, ListKind, Method
-from skillwire.features.catalog_text import SEARCH_SKILLS, ListOptions, available_skills, usage_text
+from skillwire.features.catalog_text import SEARCH_SKILLS, ListOptions, usage_text
 from skillwire.features.content import (
     Frame,
     RuntimeMeta,
@@ -24,6 +24,7 @@ from skillwire.features.content import (
     with_meta,
     without_frame,
 )
+from skillwire.features.list_text import SkillListText
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.change import Change
 from skillwire.library.library import Reading
@@ -124,6 +125,7 @@ class ToolsFeature(Feature):
         self._visible_skills = visible_skills
         self._max_file_bytes = max_file_bytes
         self._list_options = list_options or ListOptions()
+        self._list = SkillListText(visible_skills, self._list_options)
         self._describe_skills = describe_skills
         self._offered = offered
         self._runtime_meta = runtime_meta
@@ -205,7 +207,7 @@ class ToolsFeature(Feature):
         uses_alias = LOAD_SKILL_ALIAS in arguments.params and "name" not in arguments.params
         name = arguments.text(LOAD_SKILL_ALIAS if uses_alias else "name")
         if not name:
-            return [text_block(self._listed())], None
+            return [text_block(self._list.text())], None
         found = self._visible_skills.names.resolve(name, offered=self._visible_skills.for_models())
         self._check_for_models(name, found.entry)
         entry = await self._visible_skills.confirmed(found.entry)
@@ -319,11 +321,6 @@ class ToolsFeature(Feature):
             raise ToolError(f"{quoted(path)} has {len(reading.content):,} bytes; {limit}")
         return reading
 
-    def _listed(self, before: int = 0) -> str:
-        visible = self._visible_skills
-        templates = visible.templates_for_models()
-        return available_skills(visible.for_models(), self._list_options, templates=templates, before=before)
-
     def _load_skill_tool(self) -> dict[str, Json]:
         description = (
             "Load a skill: instructions for a particular task, to be followed completely. "
@@ -331,7 +328,7 @@ class ToolsFeature(Feature):
         )
         if self._describe_skills:
             usage = f"{description}\n\n{usage_text(self._list_options)}\n\n"
-            description = usage + self._listed(len(usage))
+            description = usage + self._list.text(len(usage))
         return _tool(
             LOAD_SKILL, description, {"name": 'The name of the skill, or "" for the list of skills.'}
         )

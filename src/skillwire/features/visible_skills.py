@@ -1,11 +1,15 @@
 """The skills that are offered to models and to people, by the names used for them."""
 
+from functools import partial
+
 from skillwire.core.record import SkillRecord
 from skillwire.core.skill_arguments import SkillArguments
 from skillwire.core.template import SkillTemplate
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.features.offered_skills import OfferedSkills, count_offered, recount_offered
+from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
+from skillwire.library.memo import CatalogMemo
 from skillwire.library.names import Names, template_names
 from skillwire.library.search import Audience
 from skillwire.protocol.translate import skill_meta
@@ -21,8 +25,8 @@ class VisibleSkills:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._names = CatalogMemo(_named)
-        self._for_models = CatalogMemo(lambda catalog: self._chosen(catalog, assistant=True))
-        self._for_people = CatalogMemo(lambda catalog: self._chosen(catalog, assistant=False))
+        self._for_models = _count_memo(for_models=True)
+        self._for_people = _count_memo(for_models=False)
         self._templates_for_models = CatalogMemo(lambda catalog: self._templates(catalog, assistant=True))
         self._templates_for_people = CatalogMemo(lambda catalog: self._templates(catalog, assistant=False))
         self._template_names = CatalogMemo(self._all_template_names)
@@ -84,13 +88,18 @@ class VisibleSkills:
     def is_for_people(self, entry: SkillRecord) -> bool:
         return _is_for(self.catalog, entry, assistant=False)
 
-    def for_models(self) -> dict[str, SkillRecord]:
+    def for_models(self) -> OfferedSkills:
         """Return the skills that a model may load, by the names used for them, in listing order."""
-        return self._for_models.of(self.catalog)
+        return self.models_of(self.catalog)
 
-    def for_people(self) -> dict[str, SkillRecord]:
+    def models_of(self, catalog: Catalog) -> OfferedSkills:
+        """Return the skills of a catalog that a model may load. Keep to the current one: it is remembered."""
+        return OfferedSkills(catalog, self._names.of(catalog), self._for_models.of(catalog), for_models=True)
+
+    def for_people(self) -> OfferedSkills:
         """Return the skills that a person may start, by the names used for them, in listing order."""
-        return self._for_people.of(self.catalog)
+        catalog = self.catalog
+        return OfferedSkills(catalog, self._names.of(catalog), self._for_people.of(catalog), for_models=False)
 
     def templates_for_models(self) -> dict[str, SkillTemplate]:
         """Return the templates whose skills a model may load, by the names used for them."""
@@ -115,15 +124,13 @@ class VisibleSkills:
             for old, new in pairs
         ):
             return True
-        renamed = before.shared_names.keys() ^ after.shared_names.keys()
+        renamed = (
+            uri
+            for uri in after.shared_names.changed_keys(before.shared_names)
+            if (uri in before.shared_names) != (uri in after.shared_names)
+        )
         entries = (after.entries.get(uri) for uri in renamed)
         return any(entry is not None and _is_for(after, entry, assistant=assistant) for entry in entries)
-
-    def _chosen(self, catalog: Catalog, *, assistant: bool) -> dict[str, SkillRecord]:
-        names = self._names.of(catalog)
-        entries = catalog.entries.values()
-        chosen = (entry for entry in entries if _is_for(catalog, entry, assistant=assistant))
-        return {names.handle(entry): entry for entry in chosen}
 
     def _templates(self, catalog: Catalog, *, assistant: bool) -> dict[str, SkillTemplate]:
         policy, named = catalog.visibility, self._template_names.of(catalog)
@@ -134,14 +141,17 @@ class VisibleSkills:
     def _all_template_names(self, catalog: Catalog) -> dict[str, SkillTemplate]:
         if not catalog.templates:
             return {}
-        return template_names(catalog.templates, frozenset(self._names.of(catalog).handles()))
+        return template_names(catalog.templates, self._names.of(catalog))
 
 
 def _named(catalog: Catalog) -> Names:
-    policy, entries = catalog.visibility, catalog.entries
-    if catalog.withheld:
-        entries = {uri: entry for uri, entry in entries.items() if not policy.withholds(entry)}
-    return Names(catalog, entries, by_path=policy.by_path)
+    return Names(catalog, by_path=catalog.visibility.by_path, hide_withheld=True)
+
+
+def _count_memo(*, for_models: bool) -> CatalogMemo[int]:
+    return CatalogMemo(
+        partial(count_offered, for_models=for_models), partial(recount_offered, for_models=for_models)
+    )
 
 
 def _shown(catalog: Catalog, entry: SkillRecord | None, *, assistant: bool) -> tuple[object, ...] | None:
@@ -159,4 +169,4 @@ def _is_for(catalog: Catalog, entry: SkillRecord, *, assistant: bool) -> bool:
         policy = catalog.visibility
         if not policy.of_template(template).allows(assistant=assistant):
             return False
-    return catalog.visibility.of(entry).allows(assistant=assistant)
+    return catalog.visibility.allows(entry, assistant=assistant)

@@ -113,9 +113,11 @@ class OwnPlace(Place):
         for problem in catalog.problems:
             if _leaves_out(problem):
                 found.findings.add(server_problem(problem.path, Rule.ENTRY_SHAPE, problem.message))
-        for uri in catalog.listing:
+        for entry in catalog.entries.values():
+            if not entry.listed:
+                continue
             try:
-                found.skills.append(_own(catalog.entries[uri], self.label))
+                found.skills.append(_own(entry, self.label))
             except VerificationError as error:
                 found.findings.add(*error.problems)
         own = (each for each in catalog.templates if not each.foreign and each.trust is Trust.OWN)

@@ -14,7 +14,8 @@ from skillwire.errors import RequestError
 from skillwire.host.hosted_skill import HostedSkill, Identity, canonical_uri
 from skillwire.host.hosted_template import HostedTemplate
 from skillwire.host.servers.records import path_of
-from skillwire.library.names import AmbiguousNameError, UnknownNameError, bare_name_owner, did_you_mean
+from skillwire.library.bare_names import bare_name_owner
+from skillwire.library.names import AmbiguousNameError, UnknownNameError, did_you_mean
 from skillwire.library.references import (
     MAX_REFERENCE,
     Match,

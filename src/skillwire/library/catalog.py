@@ -1,21 +1,28 @@
 """The immutable catalog of all skills at one moment, which resolves URIs to skills, files and folders."""
 
-from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from skillwire.core.names import SCHEME, SKILL_FILE, root_uri
 from skillwire.core.problem import Problem
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord, Trust
+from skillwire.core.shared_mapping import SharedMapping
 from skillwire.core.template import SkillTemplate, TemplateIndex
 from skillwire.core.template_mismatch import explain_mismatch
 from skillwire.errors import NotServedError
+from skillwire.library.catalog_problems import (
+    LabelledScan,
+    collect_problems,
+    in_order_of_names,
+    labelled_problem,
+)
+from skillwire.library.skill_table import Positions, SkillTable
 from skillwire.library.visibility import VisibilityPolicy, withheld_report
 
 Entries: TypeAlias = Mapping[str, SkillRecord]
 """Skills by the URI of their `SKILL.md`."""
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,48 +131,90 @@ class Folders(Mapping[str, tuple[str, ...]]):
         return sum(1 for _ in self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Catalog:
     """All skills at one moment.
 
-    Requested URIs are only looked up here. They are never used to build a file system path.
+    Requested URIs are only looked up here. They are never used to build a file system path. A catalog that
+    was made by an update shares all unchanged parts with the catalog before.
     """
 
-    entries: Mapping[str, SkillRecord]
+    entries: SkillTable
     """Skills by the URI of their `SKILL.md`, in listing order."""
-    above: Mapping[str, tuple[str, ...]]
+    above: SharedMapping[str, tuple[str, ...]]
     """The folders above skills, by URI, each with the sorted URIs of its children that lead to a skill."""
-    listing: tuple[str, ...]
-    """The URIs of all skills with frontmatter. By default, `skills/list` omits those in `nonconforming`."""
-    positions: Mapping[str, int]
-    """The index of each skill in `listing`."""
-    problems: tuple[Problem, ...]
-    """All problems of sources and skills, including taken paths, shared names and nonconforming skills."""
-    shared_names: Mapping[str, Problem]
+    scans: tuple[LabelledScan, ...] = field(repr=False, compare=False)
+    """The scans that the catalog was made from, in the order of the sources."""
+    shared_names: SharedMapping[str, Problem]
     """The problem of each skill that is called by its path because it shares its name, by URI (S17).
 
     If the bare name belongs to one skill, all other skills with this name share one problem.
     """
-    nonconforming: Mapping[str, Problem] = field(default_factory=dict[str, Problem])
+    nonconforming: SharedMapping[str, Problem]
     """The problem of each skill that makes strict clients refuse the whole list, by URI."""
+    reported: tuple[Problem, ...] = ()
+    """The problems of the library itself."""
+    taken: tuple[Problem, ...] = ()
+    """The problems of skills that are left out because their paths are taken."""
     templates: tuple[SkillTemplate, ...] = ()
     """Templates of skills that are not in `entries`. Skills in `entries` take precedence."""
     template_overlaps: tuple[Problem, ...] = ()
     """The problems of templates that have paths in common with a template of an earlier source."""
-    has_several_sources: bool = False
-    """Whether there are several sources. If so, paths in problems begin with the source's label."""
     has_path_conflicts: bool = False
     """Whether a skill was moved or left out because another skill had taken its path."""
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
     """The operator's policy on who may start a skill."""
-    withheld: tuple[SkillRecord, ...] = field(init=False, repr=False, compare=False)
-    """The skills whose trust is `WITHHELD`, in listing order."""
     _patterns: TemplateIndex = field(init=False, repr=False, compare=False)
+    _problems: tuple[Problem, ...] | None = field(init=False, default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_patterns", TemplateIndex(self.templates))
-        withheld = tuple(entry for entry in self.entries.values() if entry.trust is Trust.WITHHELD)
-        object.__setattr__(self, "withheld", withheld)
+
+    @property
+    def has_several_sources(self) -> bool:
+        """Whether there are several sources. If so, paths in problems begin with the source's label."""
+        return len(self.scans) > 1
+
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """The index of each skill in `entries`."""
+        return Positions(self.entries)
+
+    @property
+    def withheld(self) -> tuple[SkillRecord, ...]:
+        """The skills whose trust is `WITHHELD`, in listing order. Passes over all skills if there are any."""
+        if not self.entries.withheld_count:
+            return ()
+        return tuple(entry for entry in self.entries.values() if entry.trust is Trust.WITHHELD)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems of sources and skills, including taken paths, shared names and nonconforming skills.
+
+        They are collected on first use, which passes over all skills if any skill has a problem.
+        """
+        if self._problems is None:
+            object.__setattr__(self, "_problems", tuple(self._collect_problems()))
+        return self._problems or ()
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether there are any problems. Does not collect them."""
+        found = self.reported or self.taken or self.template_overlaps or self.shared_names
+        found = found or self.nonconforming or self.entries.problem_count
+        return bool(found) or any(each.scan.problems for each in self.scans)
+
+    def _collect_problems(self) -> Iterator[Problem]:
+        of_skills = self.has_path_conflicts or self.entries.problem_count > 0
+        yield from self.reported
+        yield from collect_problems(self.scans, of_skills=of_skills)
+        yield from self.taken
+        yield from self.template_overlaps
+        names = {self.entries[uri].name for uri in self.shared_names}
+        firsts = self.entries.in_order([self.entries.named(name)[0] for name in names])
+        yield from in_order_of_names(self.shared_names, [self.entries.named(entry.name) for entry in firsts])
+        refused = self.entries.in_order([self.entries[uri] for uri in self.nonconforming])
+        yield from (self.nonconforming[entry.uri] for entry in refused)
 
     @property
     def files(self) -> Mapping[str, ServedFile]:
@@ -271,18 +320,4 @@ class Catalog:
 
     def shown(self, problem: Problem, label: str) -> Problem:
         """Return a problem in the source `label`. If there are several sources, add the label to its path."""
-        return replace(problem, path=f"{label}/{problem.path}") if self.has_several_sources else problem
-
-
-class CatalogMemo(Generic[Value]):
-    """Caches the value that was computed from the last catalog."""
-
-    def __init__(self, make: Callable[[Catalog], Value]) -> None:
-        self._make = make
-        self._last: tuple[Catalog, Value] | None = None
-
-    def of(self, catalog: Catalog) -> Value:
-        """Return the value for `catalog`. Compute it only if `catalog` differs from the last one."""
-        if self._last is None or self._last[0] is not catalog:
-            self._last = (catalog, self._make(catalog))
-        return self._last[1]
+        return labelled_problem(problem, label, several=self.has_several_sources)

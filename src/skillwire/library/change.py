@@ -1,9 +1,12 @@
 """The difference between two catalogs. Features use it to decide which notifications to send."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from skillwire.core.names import parents
+from skillwire.core.problem import Problem
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.library.catalog import Catalog
 
@@ -20,31 +23,43 @@ class Edit:
         return (entry for entry in (self.before, self.after) if entry is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Change:
     """The catalogs before and after a change, and the skills that differ."""
 
     before: Catalog
     after: Catalog
     edits: tuple[Edit, ...]
-    uris: frozenset[str]
-    """The URIs of all files and folders that were added, removed or changed, and of all folders above them.
-
-    Changes that clients cannot see, such as that of the executable bit, do not count.
-    """
 
     @classmethod
     def between(cls, before: Catalog, after: Catalog) -> "Change":
-        """Compare two catalogs. To save time, a record that is the same object in both is skipped."""
-        old, new = before.entries, after.entries
-        gone = (Edit(entry, None) for uri, entry in old.items() if uri not in new)
-        others = (Edit(old.get(uri), entry) for uri, entry in new.items() if old.get(uri) is not entry)
-        edits = (*gone, *(edit for edit in others if edit.before != edit.after))
-        return cls(before, after, edits, frozenset(_uris(edits)))
+        """Compare two catalogs. Parts that they share, and records that are the same object, are skipped.
 
-    @property
+        So if one catalog was made by updates of the other, the cost follows the number of changed skills.
+        """
+        pairs = after.entries.differences(before.entries)
+        return cls(before, after, tuple(Edit(old, new) for old, new in pairs if old != new))
+
+    @cached_property
+    def uris(self) -> frozenset[str]:
+        """The URIs of all files and folders that were added, removed or changed, and of the folders above.
+
+        Changes that clients cannot see, such as that of the executable bit, do not count.
+        """
+        return frozenset(_uris(self.edits))
+
+    @cached_property
     def has_problem_changes(self) -> bool:
-        return self.before.problems != self.after.problems
+        """Whether the problems differ. The problems of unchanged skills are not collected for this."""
+        before, after = self.before, self.after
+        if (
+            before.has_path_conflicts
+            or after.has_path_conflicts
+            or before.has_several_sources != after.has_several_sources
+        ):
+            return before.problems != after.problems
+        gone, new = ([edit.before for edit in self.edits], [edit.after for edit in self.edits])
+        return _problem_parts(before) != _problem_parts(after) or _of_skills(gone) != _of_skills(new)
 
     @property
     def has_template_changes(self) -> bool:
@@ -86,6 +101,21 @@ def described_uris(changes: Sequence[Change]) -> dict[str, None]:
     edited = (edit for change in changes for edit in change.edits)
     uris = dict.fromkeys(each.uri for edit in edited for each in edit.entries)
     return uris | dict.fromkeys(each.uri for change in changes for each in change.before.templates)
+
+
+def _problem_parts(catalog: Catalog) -> tuple[object, ...]:
+    """Return all problems that are not those of one skill."""
+    several = catalog.has_several_sources
+    of_sources = [(each.label if several else "", each.scan.problems) for each in catalog.scans]
+    found = [each for each in of_sources if each[1]]
+    others = catalog.reported, catalog.taken, catalog.template_overlaps
+    return found, others, catalog.shared_names, catalog.nonconforming
+
+
+def _of_skills(entries: Iterable[SkillRecord | None]) -> Counter[tuple[str, Problem]]:
+    return Counter(
+        (entry.origin.source, problem) for entry in entries if entry is not None for problem in entry.problems
+    )
 
 
 def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:

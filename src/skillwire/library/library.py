@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TypeAlias
-from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
@@ -39,6 +38,8 @@ from skillwire.library.scanning import (
     prepare_all,
 )
 from skillwire.library.search import DEFAULT_LIMIT, Audience, SearchIndex, SearchResults, open_index
+from skillwire.library.selected_scans import SelectedScans
+from skillwire.library.validators import CatalogValidator, LookUp, PartValidator
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, Validator, ignore_progress
 
@@ -65,22 +66,6 @@ class Reading:
     content: bytes
 
 
-class _CatalogValidator(Validator):
-    """A validator that is current while the library's revision and the file, if any, are unchanged."""
-
-    __slots__ = ("_library", "_of_file", "_revision")
-
-    def __init__(self, library: "Library", of_file: Validator | None = None) -> None:
-        self._library = library
-        self._revision = library.revision
-        self._of_file = of_file
-
-    def is_current(self) -> bool:
-        return self._library.revision == self._revision and (
-            self._of_file is None or self._of_file.is_current()
-        )
-
-
 class Library:
     """Combines sources. Scans them, provides the current catalog, and reads files that match it."""
 
@@ -105,7 +90,7 @@ class Library:
         self.frozen = frozen
         self._once = once
         self.selection = selection or Selection()
-        self._left_out: dict[str, int] = {}
+        self._selected = SelectedScans(self.selection)
         self._movable = movable
         self._visibility = visibility or VisibilityPolicy()
         self._reported: dict[str, tuple[Problem, ...]] = {}
@@ -141,7 +126,7 @@ class Library:
     @property
     def left_out(self) -> int:
         """The number of skills and templates that `selection` leaves out."""
-        return sum(self._left_out.values())
+        return self._selected.left_out
 
     @property
     def catalog(self) -> Catalog:
@@ -203,7 +188,7 @@ class Library:
                 if by_label.get(source.label) is not source:
                     self._follower.end(source)
                     self._forget(source.label)
-            self._scans |= {label: self._selected(label, scan) for label, (scan, _) in found.items()}
+            self._scans |= {label: self._selected.select(label, scan) for label, (scan, _) in found.items()}
             self._sources = by_label
             self._visibility = visibility or self._visibility
             self.revision += 1  # the same skills may now be read from another source
@@ -242,7 +227,8 @@ class Library:
         """Replace the problems of the library itself that `reporter` has reported."""
         async with self._refresh_lock:
             self._reported[reporter] = tuple(problems)
-            self._publish(Change.between(self._catalog, await anyio.to_thread.run_sync(self._compose)))
+            after = replace(self._catalog, reported=self._own_problems)
+            self._publish(Change.between(self._catalog, after))
 
     @property
     def _own_problems(self) -> tuple[Problem, ...]:
@@ -256,7 +242,7 @@ class Library:
     def _forget(self, label: str) -> None:
         """Drop all state of a source."""
         self._scans.pop(label, None)
-        self._left_out.pop(label, None)
+        self._selected.forget(label)
         self._subscriptions.drop_source(label)
         self._failures.clear(label)
         self._lost = {uri: entry for uri, entry in self._lost.items() if entry.origin.source != label}
@@ -385,7 +371,7 @@ class Library:
             self._mark_stale(source, where, retry=not isinstance(error, SourceUnavailableError))
             raise
         self._failures.clear(source.label)
-        return self._selected(source.label, scan)
+        return self._selected.select(source.label, scan)
 
     async def _first_scan(self, source: Source, progress: Progress) -> Scan:
         scan, failed = await first_scan(source, progress)
@@ -393,30 +379,19 @@ class Library:
             self._mark_stale(source, EVERYWHERE)
         else:
             self._failures.clear(source.label)
-        return self._selected(source.label, for_one_scan(scan) if self._once else scan)
-
-    def _selected(self, label: str, scan: Scan) -> Scan:
-        """Return a scan without the skills and templates that are not served."""
-        if not self.selection:
-            return scan
-        accepts = self.selection.accepts
-        entries = tuple(
-            each for each in scan.entries if accepts(each.name, unquote(each.path), each.frontmatter)
-        )
-        templates = tuple(
-            each for each in scan.templates if accepts(each.path.rpartition("/")[2], each.path, each.fields)
-        )
-        found = len(scan.entries) + len(scan.templates)
-        self._left_out[label] = found - len(entries) - len(templates)
-        return replace(scan, entries=entries, templates=templates)
+        return self._selected.select(source.label, for_one_scan(scan) if self._once else scan)
 
     async def _swap(self, source: Source, after: Scan) -> None:
         """Publish a catalog with `after` as the scan of `source`. If frozen, keep the same set of skills."""
         before = self._scans.get(source.label, Scan())
         if self.frozen:
             after = keep_same_skills(before, after)
+        is_new = source.label not in self._scans
         self._scans[source.label] = after
-        self._publish(await anyio.to_thread.run_sync(self._change, before, after))
+        change = await anyio.to_thread.run_sync(self._change, before, after)
+        if change.is_empty and not is_new:
+            self._scans[source.label] = before  # the catalog, which stays, has the records of this scan
+        self._publish(change)
 
     def _publish(self, change: Change) -> None:
         if not change.is_empty:
@@ -429,11 +404,7 @@ class Library:
     def _change(self, before: Scan, after: Scan) -> Change:
         scans = self._labelled_scans()
         catalog = update_catalog(self._catalog, before, after, scans)
-        if catalog is None:
-            catalog = self._compose()
-        elif self._own_problems:
-            catalog = replace(catalog, problems=(*self._own_problems, *catalog.problems))
-        return Change.between(self._catalog, catalog)
+        return Change.between(self._catalog, self._compose() if catalog is None else catalog)
 
     async def skill(self, uri: str) -> SkillRecord:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`, or the source's error."""
@@ -519,21 +490,63 @@ class Library:
 
     def validator(self) -> Validator | None:
         """Return a validator for the current catalog, or None until it is loaded."""
-        return _CatalogValidator(self) if self.is_loaded else None
+        return CatalogValidator(self) if self.is_loaded else None
+
+    def validator_for(self, look_up: LookUp) -> Validator | None:
+        """Return a validator for a response that is made from some objects of the catalog.
+
+        It is current while `look_up` returns the same objects. Return None until the library is loaded.
+        """
+        return PartValidator(self, look_up) if self.is_loaded else None
 
     def has_fresh(self, uri: object) -> bool:
         """Return whether a skill is listed at `uri` and needs no rescan."""
-        return isinstance(uri, str) and uri in self._catalog.positions and self._stale_skill(uri) is None
+        return self._fresh(uri) is not None
 
-    def validator_of(self, uri: str) -> Validator | None:
-        """Return a validator for a file; None if the file is stale or not served, or its source has none."""
+    def _fresh(self, uri: object) -> SkillRecord | None:
+        entry = self._catalog.entries.get(uri) if isinstance(uri, str) else None
+        is_fresh = entry is not None and entry.listed and entry.origin.source not in self._failures
+        return entry if is_fresh else None
+
+    def validator_of_skill(self, uri: object) -> Validator | None:
+        """Return a validator for the record of a listed skill; None if it needs a rescan."""
+
+        def look_up() -> tuple[object, ...]:
+            entry = self._fresh(uri)
+            return () if entry is None else (entry,)
+
+        return PartValidator(self, look_up) if self.has_fresh(uri) else None
+
+    def validator_of(self, uri: str, *, of_catalog: bool = False) -> Validator | None:
+        """Return a validator for a file; None if the file is stale or not served, or its source has none.
+
+        It is current while this file and its skill are unchanged, or with `of_catalog`, all skills.
+        """
+        if not (parts := self._file_parts(uri)):
+            return None
+        entry, file, source = parts
+        if (of_file := source.validator(entry, file)) is None:
+            return None
+        if of_catalog:
+            return CatalogValidator(self, of_file)
+
+        def look_up() -> tuple[object, ...]:
+            catalog, label = self._catalog, entry.origin.source
+            # Without skills inside this skill, the URI cannot belong to another one.
+            if catalog.entries.get(entry.uri) is entry and entry.root not in catalog.above:
+                its_source = None if label in self._failures else self._sources.get(label)
+                return () if its_source is None else (entry, file, its_source)
+            return self._file_parts(uri)
+
+        return PartValidator(self, look_up, of_file)
+
+    def _file_parts(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile, Source] | tuple[()]:
+        """Return what a response with a file is made from; nothing if the file is stale or not served."""
         served = self._catalog.files.get(uri)
-        if served is None or self._stale_skill(uri) is not None:
-            return None
-        if (source := self._sources.get(served.entry.origin.source)) is None:  # it is just being removed
-            return None
-        of_file = source.validator(served.entry, served.file)
-        return None if of_file is None else _CatalogValidator(self, of_file)
+        if served is None or (label := served.entry.origin.source) in self._failures:
+            return ()
+        source = self._sources.get(label)  # None if the source is just being removed
+        return () if source is None else (served.entry, served.file, source)
 
     async def read_listed(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         """Read a file as it is listed. Unlike `read`, never scans again.
@@ -596,8 +609,7 @@ class Library:
 
     def _compose(self) -> Catalog:
         composed = compose(self._labelled_scans(), movable=self._movable)
-        problems = (*self._own_problems, *composed.problems)
-        return replace(composed, problems=problems, visibility=self._visibility)
+        return replace(composed, reported=self._own_problems, visibility=self._visibility)
 
     def _labelled_scans(self) -> list[LabelledScan]:
         return [LabelledScan(label, scan) for label, scan in self._scans.items()]

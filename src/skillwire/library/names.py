@@ -4,9 +4,9 @@ A skill is called by its name. If several skills share a name, `bare_name_owner`
 called by it. The other skills are called by their paths.
 """
 
-from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from urllib.parse import unquote
 
 from skillwire.core.names import SKILL_FILE, find_close_matches, root_uri
@@ -14,7 +14,8 @@ from skillwire.core.record import SkillRecord, Trust
 from skillwire.core.template import SkillTemplate
 from skillwire.core.template_mismatch import explain_values
 from skillwire.errors import RequestError
-from skillwire.library.catalog import Catalog, enclosing_skills, entry_in
+from skillwire.library.bare_names import bare_name_owner, full_name
+from skillwire.library.catalog import Catalog, Entries, enclosing_skills, entry_in
 from skillwire.library.references import (
     MAX_REFERENCE,
     Match,
@@ -28,6 +29,7 @@ from skillwire.library.references import (
     is_document_name,
     spellings,
 )
+from skillwire.library.skill_table import SkillTable
 from skillwire.library.template_overlaps import explain_taken
 from skillwire.safe_text import quoted
 
@@ -77,31 +79,6 @@ class Reference:
     """Whether the name differs from what was written, for example in case."""
 
 
-def bare_name_owner(sharing: Sequence[SkillRecord]) -> SkillRecord | None:
-    """Return the skill that is called by its bare name, or None if none of the skills is.
-
-    `sharing` contains all skills with this name, in the order of their sources. If there are several, the
-    name belongs to the skill from the first of the operator's own sources that has one or, if this source has
-    several, to the skill at its root. A server's skill never takes a name from another skill (H10).
-    """
-    if len(sharing) == 1:
-        return sharing[0]
-    own = [entry for entry in sharing if not entry.origin.foreign]
-    first = [entry for entry in own if entry.origin.source == own[0].origin.source]
-    if len(first) > 1:
-        first = [entry for entry in first if entry.path == entry.name]
-    return first[0] if first else None
-
-
-def full_name(entry: SkillRecord) -> str:
-    """Return the name of a skill that is not called by its bare name.
-
-    The name is the skill path or, if the path has only one segment, `label/path` with the source's label.
-    """
-    path = unquote(entry.path)
-    return path if "/" in entry.path else f"{entry.origin.source}/{path}"
-
-
 def template_names(
     templates: Iterable[SkillTemplate], taken: Container[str] = ()
 ) -> dict[str, SkillTemplate]:
@@ -116,17 +93,21 @@ def template_names(
 class Names:
     """Finds skills and files by name in one catalog."""
 
-    def __init__(
-        self, catalog: Catalog, entries: Mapping[str, SkillRecord] | None = None, *, by_path: bool = False
-    ) -> None:
-        """Index `entries`, or all skills of the catalog. With `by_path`, no handle is a bare name."""
+    def __init__(self, catalog: Catalog, *, by_path: bool = False, hide_withheld: bool = False) -> None:
+        """Find the skills of a catalog, with `hide_withheld` only those that are not withheld.
+
+        With `by_path`, no handle is a bare name.
+        """
         self._catalog = catalog
-        self._entries = catalog.entries if entries is None else entries
+        self._hides = hide_withheld and catalog.entries.withheld_count > 0
+        self._entries: Entries = _NotWithheld(catalog.entries) if self._hides else catalog.entries
         self._by_path = by_path
-        self._by_name: defaultdict[str, list[SkillRecord]] = defaultdict(list)
-        for entry in self._entries.values():
-            self._by_name[entry.name].append(entry)
         self._owners: dict[str, SkillRecord | None] = {}
+
+    def named(self, name: str) -> Sequence[SkillRecord]:
+        """Return all skills with this name, in listing order."""
+        sharing = self._catalog.entries.named(name)
+        return [each for each in sharing if each.trust is not Trust.WITHHELD] if self._hides else sharing
 
     def handle(self, entry: SkillRecord) -> str:
         """Return the name to use for this skill. No other skill has it, and it is never a URI."""
@@ -136,9 +117,23 @@ class Names:
         taken = "/" not in entry.path and entry_in(self._entries, root_uri(name.split("/"))) is not None
         return f"{entry.origin.source}:{unquote(entry.path)}" if taken else name
 
-    def handles(self) -> list[str]:
-        """Return the handle of each skill, in listing order."""
-        return [self.handle(entry) for entry in self._entries.values()]
+    def with_handle(self, handle: str) -> SkillRecord | None:
+        """Return the skill that has exactly this handle, or None."""
+        if not handle.isprintable():
+            return None
+        # A handle ends in the skill's name, after `/` or `:`.
+        name = handle.rpartition("/")[2].rpartition(":")[2]
+        at_path = self._entries.get(_document_uri(handle))
+        candidates = chain((self._owner(handle), at_path), self.named(name))
+        return next((each for each in candidates if each is not None and self.handle(each) == handle), None)
+
+    def __contains__(self, handle: object) -> bool:
+        """Return whether a skill has exactly this handle."""
+        return isinstance(handle, str) and self.with_handle(handle) is not None
+
+    def handles(self) -> Iterator[str]:
+        """Yield the handle of each skill, in listing order."""
+        return map(self.handle, self._entries.values())
 
     def find(self, name: str, offered: Iterable[str] | None = None) -> SkillRecord:
         """Return the skill that `name` refers to.
@@ -225,10 +220,11 @@ class Names:
 
     def _owner(self, name: str) -> SkillRecord | None:
         """Return the skill that is called by a bare name; None if no skill has it or it is ambiguous."""
+        sharing = self.named(name)
+        if len(sharing) < 2:
+            return sharing[0] if sharing else None
         if name not in self._owners:
-            sharing = self._by_name.get(name, [])
-            is_ambiguous = self._by_path and len(sharing) > 1
-            self._owners[name] = None if is_ambiguous else bare_name_owner(sharing)
+            self._owners[name] = None if self._by_path else bare_name_owner(sharing)
         return self._owners[name]
 
     def _find_by_any_uri(self, uri: str, base: SkillRecord | None) -> list[Reference]:
@@ -243,7 +239,7 @@ class Names:
     def _find_by_own_uri(self, uri: str, base: SkillRecord | None = None) -> list[Reference]:
         """Return the skills or files with this URI in their own source, which is that of `base` if given."""
         path = uri[:MAX_REFERENCE].partition("://")[2]
-        every = (each.origin.source for each in self._entries.values())
+        every = self._catalog.entries.labels
         labels = dict.fromkeys((*every, *(each.label for each in self._catalog.templates)))
         found: dict[tuple[str, str], Reference] = {}
         for label in labels if base is None else [base.origin.source]:
@@ -286,13 +282,13 @@ class Names:
         found = find_similar(self._paths(), text, base)
         label, colon, rest = text.partition(":")
         if not found and colon:
-            labels = {each.origin.source for each in self._entries.values()}
+            labels = self._catalog.entries.labels
             similar = [each for each in labels if fold(each) == fold(label)]
             found = find_similar(self._paths(similar[0]), rest) if len(similar) == 1 else []
         return [replace(each, is_similar=True) for each in self._references(found)]
 
     def _paths(self, label: str | None = None) -> "_Paths":
-        return _Paths(self, self._catalog, self._entries, self._by_name, label)
+        return _Paths(self, self._catalog, self._entries, label)
 
     def _references(self, matches: Iterable[Match[SkillRecord]]) -> list[Reference]:
         return [each for match in matches for each in self._reference(match)]
@@ -308,19 +304,29 @@ class Names:
         return f"{unquote(found.entry.path)}/{found.path}" if found.path else self.handle(found.entry)
 
 
+class _NotWithheld(Mapping[str, SkillRecord]):
+    """The skills of a catalog that are not withheld."""
+
+    def __init__(self, table: SkillTable) -> None:
+        self._table = table
+
+    def __getitem__(self, uri: str) -> SkillRecord:
+        if (entry := self._table[uri]).trust is Trust.WITHHELD:
+            raise KeyError(uri)
+        return entry
+
+    def __iter__(self) -> Iterator[str]:
+        return (entry.uri for entry in self._table.values() if entry.trust is not Trust.WITHHELD)
+
+    def __len__(self) -> int:
+        return len(self._table) - self._table.withheld_count
+
+
 class _Paths(SkillPaths[SkillRecord]):
     """The skills of a catalog, or of one of its sources, by path and by name."""
 
-    def __init__(
-        self,
-        names: Names,
-        catalog: Catalog,
-        entries: Mapping[str, SkillRecord],
-        by_name: Mapping[str, list[SkillRecord]],
-        label: str | None,
-    ) -> None:
-        self._names, self._catalog, self._entries = names, catalog, entries
-        self._by_name, self._label = by_name, label
+    def __init__(self, names: Names, catalog: Catalog, entries: Entries, label: str | None) -> None:
+        self._names, self._catalog, self._entries, self._label = names, catalog, entries, label
 
     @property
     def patterns(self) -> Sequence[str]:
@@ -334,7 +340,7 @@ class _Paths(SkillPaths[SkillRecord]):
         return self._only([entry_in(self._entries, root_uri(path.split("/")))])
 
     def named(self, name: str) -> Sequence[SkillRecord]:
-        return self._only(self._by_name.get(name, ()))
+        return self._only(self._names.named(name))
 
     def called(self, name: str) -> Sequence[SkillRecord]:
         if "/" in name:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import anyio
 
 from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.sorted_items import SortedItems
 from skillwire.errors import SourceError, SourceMissingError, SourceUnavailableError
 from skillwire.safe_text import quoted
 from skillwire.sources.base import (
@@ -129,8 +130,14 @@ def keep_same_skills(before: Scan, after: Scan) -> Scan:
 
     A skill that is not in `after` stays as it was.
     """
-    now = {entry.uri: entry for entry in after.entries}
-    return replace(after, entries=tuple(now.get(entry.uri, entry) for entry in before.entries))
+    delta = after.delta_since(before)
+    gone = {entry.uri: entry for entry in delta.gone}
+    changed = {entry.uri: entry for entry in delta.new if entry.uri in gone}
+    if isinstance(before.entries, SortedItems):
+        entries = before.entries.replaced((gone[uri] for uri in changed), changed.values())
+    else:
+        entries = tuple(changed.get(entry.uri, entry) for entry in before.entries)
+    return replace(after, entries=entries)
 
 
 def add_source_problem(source: Source, error: SourceError, known: Scan, *, gone: bool = True) -> Scan:

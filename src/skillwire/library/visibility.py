@@ -52,6 +52,16 @@ class VisibilityPolicy:
     def of(self, entry: SkillRecord) -> Visibility:
         return _NO_ONE if self.withholds(entry) else self._decide(entry.uri, entry.frontmatter)
 
+    def allows(self, entry: SkillRecord, *, assistant: bool) -> bool:
+        """Return whether a skill is offered to the model or, with `assistant=False`, to people."""
+        if entry.trust is Trust.WITHHELD:
+            return False
+        if self.overrides and entry.uri in self.overrides:
+            return self._decide(entry.uri, entry.frontmatter).allows(assistant=assistant)
+        if assistant:
+            return entry.frontmatter.get(DISABLE_MODEL_INVOCATION) is not True
+        return entry.frontmatter.get(USER_INVOCABLE) is not False
+
     def of_template(self, template: SkillTemplate) -> Visibility:
         return _NO_ONE if template.is_withheld else self._decide(template.uri, template.fields)
 

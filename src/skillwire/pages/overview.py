@@ -11,8 +11,9 @@ from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import BadParamsError, ConflictError
 from skillwire.features.base import bad_cursor_error
 from skillwire.features.resources import Problems, catalog_problems
-from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
+from skillwire.library.memo import CatalogMemo
 from skillwire.library.names import Names
 from skillwire.library.search import MAX_LIMIT, SearchIndex, SearchResult
 from skillwire.library.visibility import Override

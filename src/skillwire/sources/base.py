@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.sorted_items import SortedItems
 from skillwire.core.template import SkillTemplate
 from skillwire.errors import SourceError, SourceUnavailableError
 from skillwire.safe_text import quoted
@@ -116,9 +117,14 @@ class Scan:
     """
 
     def delta_since(self, before: "Scan") -> ScanDelta:
-        """Return how `entries` differs from those of an earlier scan. Compares all records if necessary."""
+        """Return how `entries` differs from those of an earlier scan. Compares all records if necessary.
+
+        If both are `SortedItems`, only the parts that they do not share are compared.
+        """
         if (known := self.delta) and known.before is before.entries and known.after is self.entries:
             return known
+        if isinstance(self.entries, SortedItems) and isinstance(before.entries, SortedItems):
+            return ScanDelta(before.entries, self.entries, *self.entries.differences(before.entries))
         earlier, later = set(map(id, before.entries)), set(map(id, self.entries))
         gone = tuple(each for each in before.entries if id(each) not in later)
         new = tuple(each for each in self.entries if id(each) not in earlier)

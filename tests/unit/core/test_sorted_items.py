@@ -50,3 +50,17 @@ def test_positions_agree_with_a_list(pairs: list[Pair], asked: str) -> None:
     names = [name for name, _ in items]
     assert items.position(asked) == (names.index(asked) if asked in names else None)
     assert items.position_after(asked) == sum(name <= asked for name in names)
+
+
+@given(LARGE, PAIRS, PAIRS, st.sampled_from(["related", "separate"]))
+def test_differences_are_those_of_the_objects(
+    pairs: list[Pair], earlier: list[Pair], later: list[Pair], kind: str
+) -> None:
+    before = SortedItems(pairs, key).updated((), earlier)
+    start = before if kind == "related" else SortedItems(before, key)
+    after = start.replaced(before[::7], later)
+    gone, new = after.differences(before)
+    were, are = set(map(id, before)), set(map(id, after))
+    assert list(map(id, gone)) == [id(each) for each in before if id(each) not in are]
+    assert list(map(id, new)) == [id(each) for each in after if id(each) not in were]
+    assert [after.position_of(each) for each in after] == list(range(len(after)))

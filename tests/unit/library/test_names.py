@@ -20,7 +20,7 @@ def catalog_of(*paths: str) -> Catalog:
 
 
 def handles(found: Catalog) -> list[str]:
-    return Names(found).handles()
+    return list(Names(found).handles())
 
 
 def test_a_name_is_enough_while_it_is_unique() -> None:

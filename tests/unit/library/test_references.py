@@ -214,8 +214,8 @@ def test_listed_skill_takes_precedence_over_a_template() -> None:
 def test_further_source_renames_nothing() -> None:
     first, second = Templated("first", ["deploy", "ops/review"]), Templated("second", ["deploy", "review"])
     before, after = Names(catalog_of(first)), Names(catalog_of(first, second))
-    assert before.handles() == ["deploy", "review"]
-    assert after.handles() == ["deploy", "review", "second/deploy", "second/review"]
+    assert list(before.handles()) == ["deploy", "review"]
+    assert list(after.handles()) == ["deploy", "review", "second/deploy", "second/review"]
     assert {problem.rule.value for problem in catalog_of(first, second).problems} == {"name-shared"}
     assert len(catalog_of(first, second).problems) == 2
     for name in before.handles():

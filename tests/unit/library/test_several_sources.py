@@ -98,8 +98,7 @@ def test_every_uri_is_unique_and_no_skill_is_lost(listed: list[list[str]]) -> No
     asked = sum(map(len, listed))
     refused = sum(problem.rule is Rule.URI_TAKEN for problem in found.problems)
     assert len(found.entries) + refused == asked
-    assert list(found.listing) == list(found.entries)
-    assert [found.positions[uri] for uri in found.listing] == list(range(len(found.listing)))
+    assert [found.positions[uri] for uri in found.entries] == list(range(len(found.entries)))
     for entry in found.entries.values():
         for file in entry.files:
             assert entry.uri_of(file.path) in found.files
