@@ -48,16 +48,16 @@ class ExtensionFeature(Feature):
     async def list(self, call: Call) -> Answer:
         if (query := self._query(call)) is not None:
             return await self._search(query, call.cursor())
-        return self._page(call)
+        return self._list_now(call)
 
     def answer_now(self, method: str, call: Call) -> Answer | None:
         if method == SKILLS_LIST:
-            return self._page(call) if self._library.is_loaded and self._query(call) is None else None
+            return self._list_now(call) if self._library.is_loaded and self._query(call) is None else None
         if method != SKILLS_GET or not self._library.has_fresh(uri := call.params.get("uri")):
             return None
         return Answer({"skill": skill_entry(self._library.catalog.entries[str(uri)])})
 
-    def _page(self, call: Call) -> Answer:
+    def _list_now(self, call: Call) -> Answer:
         catalog = self._library.catalog
         shown = self._page(catalog, call.cursor())
         return Answer(shown.result("skills", [skill_entry(catalog.entries[uri]) for uri in shown.keys]))
