@@ -520,7 +520,7 @@ class Library:
             catalog, label = self._catalog, entry.origin.source
             # Without skills inside this skill, the URI cannot belong to another one.
             if catalog.entries.get(entry.uri) is entry and entry.root not in catalog.above:
-                return () if label in self._failures else (entry, file, self._sources[label])
+                return () if label in self._failures else (entry, file, self._sources.get(label))
             return self._file_parts(uri)
 
         return PartValidator(self, look_up, of_file)
@@ -530,7 +530,8 @@ class Library:
         served = self._catalog.files.get(uri)
         if served is None or (label := served.entry.origin.source) in self._failures:
             return ()
-        return served.entry, served.file, self._sources[label]
+        source = self._sources.get(label)  # None if it is just being removed
+        return () if source is None else (served.entry, served.file, source)
 
     async def read_listed(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         """Read a file as it is listed. Unlike `read`, never scans again.
