@@ -39,7 +39,7 @@ class SelectedScans:
         templates = tuple(
             each for each in scan.templates if accepts(each.path.rpartition("/")[2], each.path, each.fields)
         )
-        selected = replace(scan, entries=self._entries(label, scan), templates=templates, delta=None)
+        selected = replace(scan, entries=self._entries(label, scan), templates=templates)
         self._last[label] = _Selected(scan, selected)
         return selected
 

@@ -35,7 +35,6 @@ from skillwire.sources.base import (
     Locations,
     Progress,
     Scan,
-    ScanDelta,
     Source,
     Validator,
     WatchFilter,
@@ -232,7 +231,7 @@ class RegistrySource(Source):
             return self._finish(before)
         assert isinstance(before.entries, SortedItems)
         entries = before.entries.updated(map(_key, gone), new)
-        return self._finish(Scan(entries, delta=ScanDelta(before.entries, entries, tuple(gone), tuple(new))))
+        return self._finish(Scan(entries))
 
     def _finish(self, scan: Scan) -> Scan:
         """Return a scan with the problems of single skills."""

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -90,14 +90,10 @@ NEVER_CHANGES: Validator = _NeverChanges()
 class ScanDelta:
     """The records that differ between two scans of a source. All other records are the same objects."""
 
-    before: Sequence[SkillRecord]
-    """The entries of the earlier scan."""
-    after: Sequence[SkillRecord]
-    """The entries of the later scan."""
     gone: tuple[SkillRecord, ...]
-    """The records that are only in `before`."""
+    """The records that are only in the earlier scan."""
     new: tuple[SkillRecord, ...]
-    """The records that are only in `after`."""
+    """The records that are only in the later scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,30 +101,24 @@ class Scan:
     """Everything that a source contains at one moment."""
 
     entries: Sequence[SkillRecord] = ()
-    """The skills that can be served."""
+    """The skills that can be served. A source with many skills uses `SortedItems`."""
     problems: tuple[Problem, ...] = ()
     """Problems with skills that cannot be served, and with the source itself."""
     templates: tuple[SkillTemplate, ...] = ()
     """Templates for skills with parameters in their paths. These skills are not listed in `entries`."""
-    delta: ScanDelta | None = field(default=None, repr=False, compare=False)
-    """How `entries` differs from those of an earlier scan, if the source knows it.
-
-    With a delta, a change of a large source costs only what changed. Use `delta_since` to get it.
-    """
 
     def delta_since(self, before: "Scan") -> ScanDelta:
-        """Return how `entries` differs from those of an earlier scan. Compares all records if necessary.
+        """Return how `entries` differs from those of an earlier scan.
 
-        If both are `SortedItems`, only the parts that they do not share are compared.
+        If both are `SortedItems`, only the parts that they do not share are compared. So a change of a large
+        source costs only what changed.
         """
-        if (known := self.delta) and known.before is before.entries and known.after is self.entries:
-            return known
         if isinstance(self.entries, SortedItems) and isinstance(before.entries, SortedItems):
-            return ScanDelta(before.entries, self.entries, *self.entries.differences(before.entries))
+            return ScanDelta(*self.entries.differences(before.entries))
         earlier, later = set(map(id, before.entries)), set(map(id, self.entries))
         gone = tuple(each for each in before.entries if id(each) not in later)
         new = tuple(each for each in self.entries if id(each) not in earlier)
-        return ScanDelta(before.entries, self.entries, gone, new)
+        return ScanDelta(gone, new)
 
 
 class Source(ABC):

@@ -13,7 +13,6 @@ from skillwire.sources.base import (
     Locations,
     Progress,
     Scan,
-    ScanDelta,
     Source,
     WrappedSource,
     ignore_progress,
@@ -44,8 +43,7 @@ class PrefixedSource(WrappedSource):
         return None if found is None else replace(found, uri=entry.uri)
 
     def _below(self, scan: Scan) -> Scan:
-        delta = self._follow(scan.delta)
-        if delta is None:
+        if not self._follow(scan):
             known = self._moved
             self._moved = {entry.uri: self._move(entry, known.get(entry.uri)) for entry in scan.entries}
             entries = (moved for _, moved in self._moved.values())
@@ -56,19 +54,20 @@ class PrefixedSource(WrappedSource):
         templates = tuple(
             functools.reduce(SkillTemplate.below, reversed(self._segments), each) for each in scan.templates
         )
-        return replace(scan, entries=self._entries, templates=templates, delta=delta)
+        return replace(scan, entries=self._entries, templates=templates)
 
-    def _follow(self, delta: ScanDelta | None) -> ScanDelta | None:
-        """Make the changes of the source, and return them for the copies. None if all must be made again."""
+    def _follow(self, scan: Scan) -> bool:
+        """Move the skills that differ from those of the last scan. Return False if all must be moved."""
         before = self._entries
-        if delta is None or delta.before is not self._source_entries or not isinstance(before, SortedItems):
-            return None
+        if not isinstance(scan.entries, SortedItems) or not isinstance(before, SortedItems):
+            return False
+        delta = scan.delta_since(Scan(self._source_entries))
         gone = tuple(self._moved.pop(each.uri)[1] for each in delta.gone)
         self._moved |= {each.uri: self._move(each, None) for each in delta.new}
         new = tuple(self._moved[each.uri][1] for each in delta.new)
         roots = {each.root for each in new}
         self._entries = before.updated([each.root for each in gone if each.root not in roots], new)
-        return ScanDelta(before, self._entries, gone, new)
+        return True
 
     def _move(
         self, entry: SkillRecord, known: tuple[SkillRecord, SkillRecord] | None

@@ -60,11 +60,10 @@ async def test_push_by_others_is_followed_by_delta(root: Path, registry: Path) -
         where = await next_of(changes)
         assert where == {"team/skill-2", "new"}
         after = await followed.rescan(where)
-    assert after.delta is not None
-    assert (after.delta.before, after.delta.after) == (before.entries, after.entries)
-    assert [each.path for each in after.delta.gone] == ["team/skill-2"]
-    assert {each.path for each in after.delta.new} == {"team/skill-2", "new"}
-    kept = [each for each in after.entries if each not in after.delta.new]
+    delta = after.delta_since(before)
+    assert [each.path for each in delta.gone] == ["team/skill-2"]
+    assert {each.path for each in delta.new} == {"team/skill-2", "new"}
+    kept = [each for each in after.entries if each not in delta.new]
     assert all(any(each is old for old in before.entries) for each in kept)
     assert served(after) == served(await source(registry).scan())
 

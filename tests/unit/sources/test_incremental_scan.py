@@ -130,10 +130,7 @@ def plant(root: Path) -> None:
 
 def check_delta(before: Scan, after: Scan) -> None:
     """Check that the delta names exactly the records that are not the same objects."""
-    delta = after.delta
-    assert delta is not None
-    assert delta.before is before.entries
-    assert delta.after is after.entries
+    delta = after.delta_since(before)
     known, found = ({id(each) for each in scan.entries} for scan in (before, after))
     assert [id(each) for each in delta.gone] == [id(e) for e in before.entries if id(e) not in found]
     assert [id(each) for each in delta.new] == [id(e) for e in after.entries if id(e) not in known]

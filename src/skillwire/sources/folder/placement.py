@@ -1,7 +1,7 @@
 """`Placement`: the paths at which the skill folders of a source are published."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
@@ -9,7 +9,6 @@ from typing import TypeAlias
 from skillwire.core.names import parents
 from skillwire.core.record import SkillRecord
 from skillwire.core.sorted_items import SortedItems
-from skillwire.sources.base import ScanDelta
 from skillwire.sources.folder.plain_skill import PlainSkill
 from skillwire.sources.folder.skill_folder import SkillFolder, without_containers
 
@@ -55,24 +54,21 @@ class Placement:
         self._contested = _TakenRoots()
         """The usual paths of these folders."""
 
-    def place(self, skill_folders: Mapping[str, AnySkillFolder], changes: Changes | None = None) -> ScanDelta:
+    def place(self, skill_folders: Mapping[str, AnySkillFolder], changes: Changes | None = None) -> None:
         """Assign all paths. With `changes`, only these folders changed since the last call."""
-        before = self.entries
         if changes is None or len(changes) > _MOST_CHANGES:
-            return self._place_all(skill_folders)
+            self._place_all(skill_folders)
+            return
         changes = {path: old for path, old in changes.items() if skill_folders.get(path) is not old}
         found = self._replace(skill_folders, changes) or self._move(skill_folders, changes)
         if found is None:
-            return self._place_all(skill_folders)
+            self._place_all(skill_folders)
+            return
         gone, new = found
         # A record that stays is the same object before and after.
         kept = {id(each) for each in gone} & {id(each) for each in new}
         gone, new = ([each for each in records if id(each) not in kept] for records in (gone, new))
-        roots = {each.root for each in new}
-        self.entries = before.updated([each.root for each in gone if each.root not in roots], new)
-        return ScanDelta(
-            before, self.entries, tuple(sorted(gone, key=_by_root)), tuple(sorted(new, key=_by_root))
-        )
+        self._update_entries(gone, new)
 
     def _replace(
         self, skill_folders: Mapping[str, AnySkillFolder], changes: Changes
@@ -130,7 +126,7 @@ class Placement:
                 self._placed.pop(path, None)
         return gone, new_records
 
-    def _place_all(self, skill_folders: Mapping[str, AnySkillFolder]) -> ScanDelta:
+    def _place_all(self, skill_folders: Mapping[str, AnySkillFolder]) -> None:
         known, self._placed, self._unusual = self._placed, {}, set()
         self._contested, taken = _TakenRoots(), _TakenRoots()
         self._contested.has_overlaps = True
@@ -159,20 +155,19 @@ class Placement:
             taken.take(placed.records)
             records += placed.records
             self._put(whole, placed)
-        return self._replace_entries(records)
+        if not self.entries:
+            self.entries = SortedItems(records, _by_root)
+            return
+        before, after = set(map(id, self.entries)), set(map(id, records))
+        self._update_entries(
+            [each for each in self.entries if id(each) not in after],
+            [each for each in records if id(each) not in before],
+        )
 
-    def _replace_entries(self, records: list[SkillRecord]) -> ScanDelta:
-        before = self.entries
-        if not before:
-            self.entries = SortedItems(records, _by_root)
-            return ScanDelta(before, self.entries, (), tuple(self.entries))
-        ids = {id(each) for each in before}
-        new = [each for each in records if id(each) not in ids]
-        ids = {id(each) for each in records}
-        gone = [each for each in before if id(each) not in ids]
-        if new or gone:
-            self.entries = SortedItems(records, _by_root)
-        return ScanDelta(before, self.entries, tuple(gone), tuple(sorted(new, key=_by_root)))
+    def _update_entries(self, gone: Iterable[SkillRecord], new: Sequence[SkillRecord]) -> None:
+        """Replace records, so that the entries share all others with the last ones."""
+        roots = {each.root for each in new}
+        self.entries = self.entries.updated([each.root for each in gone if each.root not in roots], new)
 
     def _reuse_or_place(
         self, known: Mapping[str, _PlacedFolder], base: str, skill_folder: AnySkillFolder

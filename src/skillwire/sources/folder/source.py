@@ -298,10 +298,10 @@ class FolderSource(Source):
             new = {path: each for path in changes if (each := skill_folders.get(path)) is not None}
             self._unspilled |= new
             self._update_locations(changes.values(), new.values())
-        delta = self._placement.place(skill_folders, changes)
+        self._placement.place(skill_folders, changes)
         watch_problems = () if self._watch_problem is None else (self._watch_problem,)
         problems = (*self._tree.problems(), *watch_problems)
-        return Scan(self._placement.entries, problems, delta=delta)
+        return Scan(self._placement.entries, problems)
 
     def _update_locations(self, old: Iterable[AnySkillFolder | None], new: Iterable[AnySkillFolder]) -> None:
         """Replace the locations from `old` skill folders in `_stored` and `_fallbacks`."""
