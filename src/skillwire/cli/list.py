@@ -21,6 +21,7 @@ from skillwire.core.template_mismatch import known_values
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
 from skillwire.library.names import Names, template_names
+from skillwire.library.skill_table import SkillTable
 from skillwire.safe_text import escape_invisible
 from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 from skillwire.terminal.options import FollowLinks, NoPager, json_of
@@ -152,13 +153,11 @@ def _filtered(catalog: Catalog, view: ListView) -> Catalog:
     if view.text is None:
         return catalog
     accepts = view.text.accepts
-    entries = {
-        uri: each
-        for uri, each in catalog.entries.items()
-        if accepts(each.name, unquote(each.path), each.description)
-    }
+    entries = [
+        each for each in catalog.entries.values() if accepts(each.name, unquote(each.path), each.description)
+    ]
     templates = tuple(each for each in catalog.templates if accepts(each.path, each.description))
-    return replace(catalog, entries=entries, templates=templates)
+    return replace(catalog, entries=SkillTable([entries]), templates=templates)
 
 
 def catalog_rows(catalog: Catalog) -> list[dict[str, object]]:

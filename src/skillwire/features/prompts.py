@@ -22,7 +22,9 @@ from skillwire.features.prompt_arguments import (
 from skillwire.features.prompt_messages import PromptMessages
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.bare_names import full_name
+from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
+from skillwire.library.memo import CatalogMemo
 from skillwire.library.names import did_you_mean
 from skillwire.library.template_overlaps import explain_taken
 from skillwire.protocol.messages import PROMPTS_GET, PROMPTS_LIST, RESOURCES_META, SKILL_META
@@ -102,6 +104,7 @@ class PromptsFeature(Feature):
         self._authored = dict(authored or {})
         self._own = tuple(dict.fromkeys((BY_NAME, *self._authored)))
         self._positions = {name: position for position, name in enumerate(self._own)}
+        self._list_text = CatalogMemo(self._describe_by_name)
 
     def methods(self) -> Mapping[str, Method]:
         return {PROMPTS_LIST: self.list, PROMPTS_GET: self.get}
@@ -174,7 +177,8 @@ class PromptsFeature(Feature):
         if (authored := self._authored.get(name)) is not None:
             return describe_prompt(name, authored)
         if name == BY_NAME:
-            return self._by_name()
+            description = self._list_text.of(self._visible_skills.catalog)
+            return {"name": BY_NAME, "description": description, "arguments": by_name_arguments()}
         prompt = self._prompt(name)
         assert prompt is not None, "the names of the list are those of prompts"
         described: dict[str, Json] = {"name": name, "description": self._description(prompt)}
@@ -225,7 +229,8 @@ class PromptsFeature(Feature):
         """Yield the names for the prompt `BY_NAME`: skills, and templates, whose parameters need values."""
         return chain(self._visible_skills.for_people(), self._visible_skills.templates_for_people())
 
-    def _by_name(self) -> dict[str, Json]:
+    def _describe_by_name(self, _catalog: Catalog) -> str:
+        """Return the description of the prompt `BY_NAME`, which has as many names as fit."""
         budget = self._tokens * CHARACTERS_PER_TOKEN
         count = len(self._visible_skills.for_people()) + len(self._visible_skills.templates_for_people())
         shown: list[str] = []
@@ -236,8 +241,7 @@ class PromptsFeature(Feature):
             shown.append(quote_if_needed(name))
         rest = f" and {count - len(shown):,} more" if len(shown) < count else ""
         skills = f" Skills: {', '.join(shown)}{rest}." if count else ""
-        description = f"Start a skill by its name.{skills}"
-        return {"name": BY_NAME, "description": description, "arguments": by_name_arguments()}
+        return f"Start a skill by its name.{skills}"
 
 
 def _unlike_ours(name: str, entry: SkillRecord, taken: Container[str]) -> str:
