@@ -291,7 +291,8 @@ async def test_a_burst_does_not_keep_other_clients_waiting(tmp_path: Path, piece
             waits.append(cache.answered - before)
     sender.join()
     assert sorted(json.loads(each)["id"] for each in answers) == list(range(5000))
-    assert max(waits) <= 4 * IN_A_ROW  # its task starts and ends in different turns
+    # A request counts itself. It starts and ends in different turns, and a limit may end within a turn.
+    assert max(waits) <= 4 * IN_A_ROW + 1
     assert len(waits) > 5000 // IN_A_ROW // 4
     for descriptor in (source, taken, sink):
         os.close(descriptor)
