@@ -195,13 +195,13 @@ async def listen(stream: asyncio.StreamReader, log: Path, address: asyncio.Futur
 
 
 def files_below(skills: Path) -> set[str]:
-    """Return the URI of every file in the folder. Each must be served."""
+    """Return the URI of every file in the folder that must be served: all but hidden files and evals."""
     paths = [path.relative_to(skills) for path in skills.rglob("*") if path.is_file()]
     paths = [path for path in paths if "__pycache__" not in path.parts]  # left by tests that ran an example
     return {
         f"skill://{quote(path.as_posix())}"
         for path in paths
-        if not any(part.startswith(".") for part in path.parts)
+        if not any(part.startswith(".") or part == "evals" for part in path.parts)
     }
 
 
