@@ -127,7 +127,7 @@ class Hooks:
             return await respond(RESOURCES_READ, selection.methods[RESOURCES_READ], PRIVATE, context)
 
     async def _reads_ours(self, view: View, owner: SkillRecord | None, uri: str) -> bool:
-        """Return whether FastMCP would only pass a read on to Skillwire, and nobody could see that.
+        """Return whether FastMCP would only pass a read on to Skillwire, unseen by middleware and hooks.
 
         Then the response cache may answer. It may not if the host traces requests, because FastMCP records
         every resource that it reads.
