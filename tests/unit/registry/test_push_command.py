@@ -100,7 +100,10 @@ def test_channels_have_versions_of_their_own(cli: Cli, data: Path) -> None:
 
 
 def test_only_some_skills_can_be_pushed(cli: Cli, data: Path) -> None:
-    assert cli("push", "./skills", "--only", "acme/*").out.startswith("acme/refunds\t")
+    done = cli("push", "./skills", "--only", "acme/*")
+    assert done.out.startswith("acme/refunds\t")
+    assert "1 skill pushed" in done.err
+    assert "serves it" in done.err
     assert counts(data / "registry.db")["pointer"] == 1
 
 

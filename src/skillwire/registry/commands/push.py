@@ -156,8 +156,9 @@ def _report(
         message += "was refused" if len(published.refused) == 1 else "were refused"
     elif published.pushed:
         message = f"{pluralize(len(published.pushed), 'skill')} pushed to {place}, revision "
+        what = "it" if len(published.pushed) == 1 else "them"
         message += (
-            f"{published.revision:,}{unchanged}; `skillwire serve {shlex.quote(str(address))}` serves them"
+            f"{published.revision:,}{unchanged}; `skillwire serve {shlex.quote(str(address))}` serves {what}"
         )
     else:
         message = f"{place} has these versions already: nothing changed"
